@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/subject"
+	"github.com/rvinformer/informer/registry"
 )
 
 // Key is what tells informers of a factory apart. It is made by NewKey, and
@@ -76,8 +76,8 @@ func (k Key) String() string {
 // Labels returns the labels of the informer of the key. Two keys have different labels: Informer is
 // whatever the key has beside its resource and its cluster, for instance "dynamic" or "namespace
 // shop, labels app=web, dynamic".
-func (k Key) Labels() subject.Labels {
-	l := subject.Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
+func (k Key) Labels() registry.Labels {
+	l := registry.Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
 	k.Cluster = ""
 	for _, p := range k.restrictions() {
 		l.Informer += p.name + " " + p.value + ", "

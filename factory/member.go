@@ -1,5 +1,10 @@
 package factory
 
+import (
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/registry"
+)
+
 // Member is one informer of a factory as it was when Members returned it, for code that shows how
 // it is.
 type Member struct {
@@ -22,6 +27,24 @@ func (f *Factory) Members() []Member {
 	return members
 }
 
+// Informers returns the Members for a registry.Registry, in no order.
+func (f *Factory) Informers() []registry.Informer {
+	members := f.Members()
+	all := make([]registry.Informer, len(members))
+	for i := range members {
+		m := &members[i]
+		source, own := m.informer.(registry.Source)
+		if !own {
+			source = foreign{m}
+		}
+		all[i] = registry.Informer{Member: m, Source: source, Foreign: !own}
+	}
+	return all
+}
+
+// Labels are those of the Key.
+func (m Member) Labels() registry.Labels { return m.Key().Labels() }
+
 // Key is what the factory has the informer under.
 func (m Member) Key() Key { return m.life.key }
 
@@ -34,3 +57,14 @@ func (m Member) Done() <-chan struct{} { return m.life.done }
 
 // Status returns how the informer is now.
 func (m Member) Status() Status { return m.factory.statusOf(m.life) }
+
+// foreign has a Status of what is known of an informer without one of its own.
+type foreign struct{ member *Member }
+
+func (f foreign) Status() informer.Status {
+	s := f.member.Status()
+	return informer.Status{
+		Phase: s.Phase, Synced: s.Synced, Listed: s.Synced, LastError: s.LastError, LastErrorTime: s.LastErrorTime, FailingSince: s.FailingSince,
+		SkippedError: s.SkippedError, CheckpointError: s.CheckpointError, Condition: s.Condition,
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
-	"github.com/rvinformer/informer/internal/subject"
+	"github.com/rvinformer/informer/registry"
 )
 
 func TestMembersAreAllInformersOfAFactory(t *testing.T) {
@@ -37,17 +37,17 @@ func TestMembersAreAllInformersOfAFactory(t *testing.T) {
 
 func TestLabelsTellKeysApart(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	all := map[subject.Labels]bool{}
+	all := map[registry.Labels]bool{}
 	for _, c := range []struct {
 		opts factory.InformerOptions
-		want subject.Labels
+		want registry.Labels
 	}{
-		{factory.InformerOptions{}, subject.Labels{Informer: "standard"}},
-		{factory.InformerOptions{Cluster: "east", InformerType: factory.DynamicInformer}, subject.Labels{Cluster: "east", Informer: "dynamic"}},
-		{factory.InformerOptions{InformerType: factory.DynamicInformer}, subject.Labels{Informer: "dynamic"}},
-		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63}}, subject.Labels{Informer: "shard uid 0000000000000000-7fffffffffffffff, standard"}},
-		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}}, subject.Labels{Informer: "shard namespace 8000000000000000-ffffffffffffffff, standard"}},
-		{factory.InformerOptions{Namespace: "shop", LabelSelector: "app=web", FieldSelector: "a=b", Variant: "mine"}, subject.Labels{Informer: "namespace shop, labels app=web, fields a=b, variant mine, standard"}},
+		{factory.InformerOptions{}, registry.Labels{Informer: "standard"}},
+		{factory.InformerOptions{Cluster: "east", InformerType: factory.DynamicInformer}, registry.Labels{Cluster: "east", Informer: "dynamic"}},
+		{factory.InformerOptions{InformerType: factory.DynamicInformer}, registry.Labels{Informer: "dynamic"}},
+		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63}}, registry.Labels{Informer: "shard uid 0000000000000000-7fffffffffffffff, standard"}},
+		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}}, registry.Labels{Informer: "shard namespace 8000000000000000-ffffffffffffffff, standard"}},
+		{factory.InformerOptions{Namespace: "shop", LabelSelector: "app=web", FieldSelector: "a=b", Variant: "mine"}, registry.Labels{Informer: "namespace shop, labels app=web, fields a=b, variant mine, standard"}},
 	} {
 		key, err := factory.NewKey(pods, c.opts)
 		require.NoError(t, err)

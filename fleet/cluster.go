@@ -19,8 +19,8 @@ type cluster struct {
 	listers informer.DynamicListerWatcherFactory
 	config  *rest.Config
 	http    *http.Client
-	// release ends the use of the server in the factory.
-	release func()
+	// release ends the use of the server in the factory, and hide the place in the registry.
+	release, hide func()
 	// removed is closed by Remove, and ended when no unit runs after it.
 	removed, ended chan struct{}
 

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/registry"
 )
 
 // Fleet follows groups of resources in many clusters. Its methods may be called at any time, from
@@ -17,6 +19,8 @@ type Fleet struct {
 	config Config
 	groups []*group
 	slots  slots
+	// registry has what operates: the informers, the discoveries and the budget.
+	registry registry.Registry
 
 	// mu is never held while a server, Configure or a handler is waited for.
 	mu       sync.Mutex
@@ -25,8 +29,6 @@ type Fleet struct {
 	changed chan struct{}
 	// moved is closed and replaced when something begins or ends that WaitForSync looks at.
 	moved chan struct{}
-	// boards show the clusters.
-	boards map[*board]bool
 }
 
 // New returns a fleet without clusters. The error says what is wrong with config.
@@ -38,15 +40,17 @@ func New(config Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fleet{
+	f := &Fleet{
 		config:   config,
 		groups:   groups,
 		slots:    make(slots, maxDiscoveries),
 		clusters: map[string]*cluster{},
 		changed:  make(chan struct{}),
 		moved:    make(chan struct{}),
-		boards:   map[*board]bool{},
-	}, nil
+	}
+	f.registry.AddFactory(f.config.Factory)
+	f.registry.AddBudget("fleet", f.config.Budget)
+	return f, nil
 }
 
 // Add adds a cluster. The name is UTF-8 without "/" and control characters. The config is copied.
@@ -79,9 +83,7 @@ func (f *Fleet) add(name string, config *rest.Config) error {
 		return err
 	}
 	f.clusters[name] = c
-	for b := range f.boards {
-		b.show(c)
-	}
+	c.hide = f.registry.Add(registry.Labels{Cluster: name, Informer: "discovery"}, discoverySource{c})
 	broadcast(&f.changed)
 	return nil
 }
@@ -99,9 +101,7 @@ func (f *Fleet) Remove(name string) (ended <-chan struct{}) {
 		return none
 	}
 	delete(f.clusters, name)
-	for b := range f.boards {
-		b.hide(c)
-	}
+	c.hide()
 	c.release()
 	c.removeLocked()
 	broadcast(&f.changed)

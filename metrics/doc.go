@@ -1,9 +1,9 @@
 // Package metrics shows informers to Prometheus.
 //
-//	c := metrics.NewCollector()
-//	prometheus.MustRegister(c) // or controller-runtime's metrics.Registry, or component-base's legacyregistry
-//	c.AddFactory(f)
-//	c.Add(metrics.Labels{Resource: "pods", Version: "v1", Informer: "mirror"}, i)
+//	r := registry.New() // which the status page shows, too
+//	r.AddFactory(f)
+//	r.Add(registry.Labels{Resource: "pods", Version: "v1", Informer: "mirror"}, i)
+//	prometheus.MustRegister(metrics.Of(r)) // or controller-runtime's metrics.Registry, or component-base's legacyregistry
 //
 // Nothing is measured for it: at each scrape, the Collector asks the informers for their Status. An
 // informer that a factory makes later appears by itself, and the series of one that has ended or
@@ -29,8 +29,8 @@
 // All names begin with "rvinformer_". What follows is client-go's where it counts the same:
 // queued_items, processing_latency_seconds (with its buckets) and store_resource_version.
 // Client-go's own informer_queued_items and so on, which component-base exports, have other labels.
-// A registry refuses two collectors with one name and different labels, and component-base would
-// panic.
+// A prometheus.Registry refuses two collectors with one name and different labels, and
+// component-base would panic.
 //
 // The page docs/monitoring.md lists all metrics. docs/alerts.yaml and docs/grafana-dashboard.json
 // use them.

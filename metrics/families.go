@@ -1,12 +1,10 @@
 package metrics
 
 import (
-	"iter"
-	"maps"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/registry"
 )
 
 // emit takes a value of a series, or a histogram. By is the value of the further label.
@@ -226,17 +224,18 @@ func described(all []family) []family {
 // use is how full the budgets of one name are.
 type use struct{ inUse, peak, limit int64 }
 
-// sums returns the budgets by name.
-func sums(budgets []namedBudget) iter.Seq2[string, use] {
+// budgets returns the sums of the budgets of one name.
+func (c *Collector) budgets() map[string]use {
 	all := map[string]use{}
-	for _, b := range budgets {
-		u := all[b.name]
-		u.inUse += b.budget.InUse()
-		u.peak += b.budget.Peak()
-		u.limit += b.budget.Limit()
-		all[b.name] = u
+	for _, b := range append(c.Budgets(), registry.Budget{Name: "default", Budget: informer.DefaultBudget()}) {
+		name := valid(b.Name)
+		u := all[name]
+		u.inUse += b.InUse()
+		u.peak += b.Peak()
+		u.limit += b.Limit()
+		all[name] = u
 	}
-	return maps.All(all)
+	return all
 }
 
 // budgetFamilies are the metrics of budgets.

@@ -5,14 +5,6 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// identity tells an informer from all others, also from an earlier one of the same key. It keeps no
-// informer in memory.
-type identity struct {
-	// added is the number of an Add, and done the channel of an informer of a factory.
-	added int
-	done  <-chan struct{}
-}
-
 // past is what is remembered of informers with equal labels, so that their sums do not go down when
 // one of them ends.
 //
@@ -20,9 +12,9 @@ type identity struct {
 // histograms.
 type past struct {
 	// ended is the sum of those that are gone, and living has what each of the others had counted
-	// at the last scrape.
+	// at the last scrape, by its Done: that keeps no informer in memory.
 	ended  report.Totals
-	living map[identity]report.Totals
+	living map[<-chan struct{}]report.Totals
 }
 
 // settle adds to all readings what informers with the same labels have counted that are gone, and
@@ -54,11 +46,11 @@ func settle(before map[Labels]*past, all []*reading) map[Labels]*past {
 }
 
 // each returns what each informer of the reading has counted.
-func (r *reading) each() map[identity]report.Totals {
+func (r *reading) each() map[<-chan struct{}]report.Totals {
 	if r.parts != nil {
 		return r.parts
 	}
-	return map[identity]report.Totals{r.id: totals(&r.status)}
+	return map[<-chan struct{}]report.Totals{r.done: totals(&r.status)}
 }
 
 func totals(s *informer.Status) report.Totals { return (*report.Snapshot)(s).Totals() }

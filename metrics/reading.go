@@ -13,6 +13,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/registry"
 )
 
 // reading is how the informers with the same labels are at one moment.
@@ -30,49 +31,38 @@ type reading struct {
 	foreign bool
 	// reasons counts the informers by the reason of their condition.
 	reasons []counted
-	// id is that of the first informer, and parts has each of them if there are several.
-	id    identity
-	parts map[identity]report.Totals
+	// done is that of the first informer, and parts has each of them if there are several.
+	done  <-chan struct{}
+	parts map[<-chan struct{}]report.Totals
 	// shared are the labels in the order of their names, which all series have in common.
 	shared []*dto.LabelPair
 }
 
 // readings asks all informers how they are.
-func readings(factories []*factory.Factory, sources map[int]labeled, now time.Time) []*reading {
-	places := make(map[Labels]int, len(sources))
-	all := make([]*reading, 0, len(sources))
-	take := func(id identity, l Labels, s informer.Status, foreign bool) {
-		next := &reading{Labels: l, id: id, now: now, status: s, version: versionOf(s.ResourceVersion), foreign: foreign}
+func readings(informers []registry.Informer, now time.Time) []*reading {
+	places := make(map[Labels]int, len(informers))
+	all := make([]*reading, 0, len(informers))
+	for _, i := range informers {
+		if m, ok := i.Member.(*factory.Member); ok && m.Informer() == nil {
+			continue // it has ended
+		}
+		l, s := labelsOf(i), i.Status()
+		next := &reading{Labels: l, done: i.Done(), now: now, status: s, version: versionOf(s.ResourceVersion), foreign: i.Foreign}
 		if next.runs = runs(s.Condition); next.runs {
 			next.running = 1
 		}
 		next.count(s.Condition.Reason)
 		if at, exists := places[l]; exists {
 			all[at].merge(next)
-			return
+			continue
 		}
 		places[l] = len(all)
 		all = append(all, next)
 	}
-	for number, s := range sources {
-		take(identity{added: number}, valid(s.Labels), s.source.Status(), false)
-	}
-	for _, f := range factories {
-		for _, m := range f.Members() {
-			switch i := m.Informer().(type) {
-			case nil: // it has ended
-			case source:
-				take(identity{done: m.Done()}, labelsOf(m.Key()), i.Status(), false)
-			default:
-				s := m.Status()
-				take(identity{done: m.Done()}, labelsOf(m.Key()), informer.Status{Synced: s.Synced, Condition: s.Condition}, true)
-			}
-		}
-	}
 	return all
 }
 
-// sorted sorts readings as a registry does, which is quick then.
+// sorted sorts readings as a prometheus.Registry does, which is quick then.
 func sorted(all []*reading) []*reading {
 	slices.SortFunc(all, func(a, b *reading) int {
 		return cmp.Or(
@@ -83,28 +73,32 @@ func sorted(all []*reading) []*reading {
 	return all
 }
 
-// labelsOf returns the labels of an informer of a factory. Those of several namespaces or selectors
+// labelsOf returns the labels of an informer. Those of several namespaces or selectors of a factory
 // have the same.
-func labelsOf(k factory.Key) Labels {
-	l := Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Informer: k.InformerType.String()}
-	if k.Variant != "" {
-		l.Informer += "/" + k.Variant
+func labelsOf(i registry.Informer) Labels {
+	var l Labels
+	if m, ok := i.Member.(*factory.Member); ok {
+		k := m.Key()
+		l = Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Informer: k.InformerType.String()}
+		if k.Variant != "" {
+			l.Informer += "/" + k.Variant
+		}
+	} else {
+		l = i.Labels()
 	}
-	return valid(l)
-}
-
-// valid replaces what a registry would refuse the whole scrape for.
-func valid(l Labels) Labels {
 	for _, text := range []*string{&l.Cluster, &l.Group, &l.Version, &l.Resource, &l.Informer} {
-		*text = strings.ToValidUTF8(*text, "\uFFFD")
+		*text = valid(*text)
 	}
 	return l
 }
 
+// valid replaces what a prometheus.Registry would refuse the whole scrape for.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
 // merge adds an informer with the same labels.
 func (r *reading) merge(o *reading) {
 	r.parts = r.each()
-	r.parts[o.id] = totals(&o.status)
+	r.parts[o.done] = totals(&o.status)
 	a, b := &r.status, &o.status
 	switch {
 	case r.runs == o.runs:

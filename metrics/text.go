@@ -34,7 +34,7 @@ func (c *Collector) Handler() http.Handler {
 
 // WriteText writes what Handler serves. The error is that of w.
 func (c *Collector) WriteText(w io.Writer) error {
-	all, budgets := c.read(time.Now())
+	all := c.read(time.Now())
 	texts := make([]labelText, len(all))
 	for i, r := range all {
 		texts[i] = r.text()
@@ -58,7 +58,7 @@ func (c *Collector) WriteText(w io.Writer) error {
 	}
 	for _, f := range budgetFamilies {
 		t.begin(f.name, f.help, gauge)
-		for name, b := range sums(budgets) {
+		for name, b := range c.budgets() {
 			t.sample(f.name, "", `{budget="`+escaped.Replace(name)+`"`, "", "", "", f.read(b))
 		}
 	}

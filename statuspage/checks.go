@@ -57,7 +57,7 @@ func (p *Page) readyChecks() []check {
 	synced := true
 	for i := range targets {
 		c := check{informer: targets[i].name}
-		if s, _ := targets[i].status(); !s.Synced {
+		if s := targets[i].Status(); !s.Synced {
 			c.why, c.behind, synced = "not synced", &s.Condition, false
 		}
 		checks = append(checks, c)
@@ -86,7 +86,7 @@ func (p *Page) liveChecks() []check {
 	now, grace := time.Now(), p.grace()
 	for i := range targets {
 		c := check{informer: targets[i].name}
-		if s, partial := targets[i].status(); !partial && standsStill(&s, now, grace) {
+		if s := targets[i].Status(); !targets[i].Foreign && standsStill(&s, now, grace) {
 			c.why, c.behind = "the watch has made no progress for "+span(now.Sub(s.LastContact)), &s.Condition
 		}
 		checks = append(checks, c)

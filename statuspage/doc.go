@@ -1,10 +1,10 @@
 // Package statuspage shows how informers are: on a page for people, in JSON for programs, and in
 // health checks for Kubernetes.
 //
-//	page := statuspage.New()
-//	page.AddFactory(informers)                     // all informers of a factory, as they come and go
-//	page.Add(statuspage.Labels{...}, anotherOne)   // and single ones
-//	http.Handle("/", page)
+//	r := registry.New()                      // which metrics show, too
+//	r.AddFactory(informers)                  // all informers of a factory, as they come and go
+//	r.Add(registry.Labels{...}, anotherOne)  // and single ones
+//	http.Handle("/", statuspage.Of(r))
 //
 // # The page
 //

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
 )
 
 // details is the page of one informer, and what is its JSON.
@@ -65,17 +66,17 @@ func (p *Page) details(t *target, key string) *details {
 	if key != "" {
 		d.Lookup = t.look(key)
 	}
-	if t.member != nil {
-		s := t.member.Status()
-		d.Started, d.Leases, d.Kind = utc(s.Started), &s.Leases, typeName(t.member.Informer())
+	if m, ok := t.Member.(*factory.Member); ok {
+		s := m.Status()
+		d.Started, d.Leases, d.Kind = utc(s.Started), &s.Leases, typeName(m.Informer())
 		d.Condition, d.Status = conditionOf(s.Condition), fieldsOf(s).without("Key", "Condition", "Started", "Leases")
 	}
-	if t.source != nil {
-		s := t.source.Status()
-		d.Kind, d.Condition, d.Status = typeName(t.source), conditionOf(s.Condition), fieldsOf(s).without("Condition")
+	if !t.Foreign {
+		s := t.Status()
+		d.Kind, d.Condition, d.Status = typeName(t.Source), conditionOf(s.Condition), fieldsOf(s).without("Condition")
 	}
 	d.Advice = kindOf(d.Condition.Reason).advice
-	if shared, ok := t.source.(sharing); ok {
+	if shared, ok := t.Source.(sharing); ok {
 		for _, h := range shared.Handlers() {
 			s := h.Status()
 			d.Handlers = append(d.Handlers, handler{Name: shown(h.Name()), Condition: conditionOf(s.Condition), Status: fieldsOf(s).without("Condition")})

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
 )
 
 // lookup is what an informer believes of one object. Everything but Key and Found is of
@@ -46,7 +47,7 @@ type believer interface {
 // look returns what a target believes of the object of a key; nil if it does not tell.
 func (t *target) look(key string) *lookup {
 	l := &lookup{Key: key}
-	if b, ok := t.source.(believer); ok {
+	if b, ok := t.Source.(believer); ok {
 		belief, found := b.Lookup(key)
 		l.Found, l.Unsettled = found, belief.Unsettled
 		if a := belief.Acknowledged; a != nil {
@@ -74,18 +75,17 @@ func (t *target) look(key string) *lookup {
 
 // store is that of an informer of client-go, nil if it has none.
 func (t *target) store() cache.KeyGetter {
-	if t.source != nil || t.member == nil {
-		return nil
-	}
-	if i, ok := t.member.Informer().(cache.SharedIndexInformer); ok {
-		return i.GetStore()
+	if m, ok := t.Member.(*factory.Member); ok && t.Foreign {
+		if i, ok := m.Informer().(cache.SharedIndexInformer); ok {
+			return i.GetStore()
+		}
 	}
 	return nil
 }
 
 // canLookUp reports whether look has an answer.
 func (t *target) canLookUp() bool {
-	_, ok := t.source.(believer)
+	_, ok := t.Source.(believer)
 	return ok || t.store() != nil
 }
 

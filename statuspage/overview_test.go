@@ -36,6 +36,13 @@ func TestWhatIsWrongComesFirst(t *testing.T) {
 	require.Contains(t, get(t, page, http.StatusOK, "/"), "1 of 3 informers has something wrong.")
 }
 
+func TestZeroValueIsAPage(t *testing.T) {
+	var page statuspage.Page
+	require.Contains(t, get(t, &page, http.StatusOK, "/"), "There are no informers.")
+	page.Add(ofPods("east"), with(current(time.Now())))
+	require.Equal(t, []string{"east"}, ask(t, &page, "").clusters())
+}
+
 func TestOfOneConditionTheOldestComesFirst(t *testing.T) {
 	page, now := statuspage.New(), time.Now()
 	for cluster, since := range map[string]time.Duration{"young": time.Minute, "old": 3 * time.Hour, "middle": time.Hour} {

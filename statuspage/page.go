@@ -2,29 +2,18 @@ package statuspage
 
 import (
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/factory"
-	"github.com/rvinformer/informer/internal/subject"
+	"github.com/rvinformer/informer/registry"
 )
 
 // Labels tell informers apart on the page. Each may be empty.
-type Labels = subject.Labels
+type Labels = registry.Labels
 
-// Source is an informer that the page shows: an informer.ResourceVersionInformer, an
-// *informer.SharedResourceVersionInformer, an *informer.HandlerRegistration, an
-// *objectcache.Informer, or anything else with a Status. It may also have
-//
-//	Lookup(key string) (informer.Belief, bool)
-//	Handlers() []*informer.HandlerRegistration
-//
-// Then the page answers what the informer believes of an object, and shows its handlers.
-type Source interface{ Status() informer.Status }
+// Source is an informer that the page shows.
+type Source = registry.Source
 
 // Page is the status page and the health checks. It is an http.Handler, for the root of a server
 // or, with http.StripPrefix, for a path below. New makes one; the zero value is one, too.
@@ -32,6 +21,9 @@ type Source interface{ Status() informer.Status }
 // Its exported fields may be set before it is served, and not after. Its methods may be called at
 // any time, from any goroutine.
 type Page struct {
+	// Registry has what the page shows, with credentials in labels masked. Its methods Add and
+	// AddFactory add to it.
+	registry.Registry
 	// Title is what the page is called. Default: "Informers".
 	Title string
 	// Grace is how long a watch may make no progress before /livez fails. A watch makes progress
@@ -42,18 +34,6 @@ type Page struct {
 
 	draining atomic.Bool
 	ready    readiness
-
-	mu sync.Mutex
-	// registrations are in the order of Add and AddFactory.
-	registrations []*registration
-}
-
-// registration is what one call of Add or AddFactory has added: a source, or all informers of a
-// factory.
-type registration struct {
-	labels  Labels
-	source  Source
-	factory *factory.Factory
 }
 
 var _ http.Handler = (*Page)(nil)
@@ -61,35 +41,11 @@ var _ http.Handler = (*Page)(nil)
 // New returns a page that shows nothing yet.
 func New() *Page { return &Page{} }
 
-// Add adds an informer to the page until remove is called. Several may have the same labels. It
-// panics on a nil source.
-func (p *Page) Add(labels Labels, source Source) (remove func()) {
-	if source == nil {
-		panic("statuspage: Add of no source")
-	}
-	return p.add(&registration{labels: masked(labels), source: source})
-}
-
-// AddFactory adds all informers of a factory to the page, those that it will have included, until
-// remove is called. It panics on nil.
-func (p *Page) AddFactory(f *factory.Factory) (remove func()) {
-	if f == nil {
-		panic("statuspage: AddFactory of no factory")
-	}
-	return p.add(&registration{factory: f})
-}
-
-func (p *Page) add(r *registration) (remove func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.registrations = append(p.registrations, r)
-	return func() { p.remove(r) }
-}
-
-func (p *Page) remove(r *registration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.registrations = slices.DeleteFunc(p.registrations, func(other *registration) bool { return other == r })
+// Of returns a page of all that r has. What is added to the page itself is not in r.
+func Of(r *registry.Registry) *Page {
+	p := New()
+	p.AddFactory(r)
+	return p
 }
 
 // Drain notes that the process is about to end: /readyz fails from now on, so that it gets no new

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/registry"
 )
 
 // Replica is one process of those that share the work of a fleet. Its methods are safe for
@@ -35,6 +36,8 @@ type Replica struct {
 	ledger *ledger
 	member *member
 	leases informer.ResourceVersionInformer
+	// registry has leases, and the coverage of the fleet.
+	registry registry.Registry
 
 	mu       sync.Mutex
 	tenures  map[fleet.Unit]*tenure
@@ -73,6 +76,9 @@ func New(config Config) (*Replica, error) {
 		StallTimeout: config.RenewDeadline,
 		Backoff:      &wait.Backoff{Duration: config.RetryPeriod / 4, Cap: config.RetryPeriod, Steps: 4, Factor: 2, Jitter: 0.5},
 	})
+	name := "fleet " + config.Name
+	r.registry.Add(registry.Labels{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Informer: name}, r.leases)
+	r.registry.Add(registry.Labels{Informer: name}, coverage{r})
 	return r, nil
 }
 

@@ -7,35 +7,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/subject"
 	"github.com/rvinformer/informer/metrics"
+	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// ShowOn shows the replica on a status page and among the metrics of informers until remove is
-// called; either may be nil. It adds the informer of Leases, and the fleet as an informer without a
-// resource, whose label informer is "fleet" and the name. That one has synced when the replica has
-// joined the plan for the first time, so that a rolling update waits for it. Its condition is
+// Registry returns a registry of the replica: the informer of Leases, and the fleet as an informer
+// without a resource, whose label informer is "fleet" and the name. That one has synced when the
+// replica has joined the plan for the first time, so that a rolling update waits for it. Its
+// condition is
 //
 //   - ServerUnreachable while the member Lease is not renewed in time, so that the replica may not
 //     work;
 //   - Failing while a unit has no living owner for longer than two LeaseDurations, while no unit
 //     covers a range of hashes, and while RunUnit of an own unit returns by itself;
 //   - NotStarted before the replica has joined.
+func (r *Replica) Registry() *registry.Registry { return &r.registry }
+
+// ShowOn shows what Registry has on a status page and in metrics until remove is called; either may
+// be nil.
 func (r *Replica) ShowOn(page *statuspage.Page, collector *metrics.Collector) (remove func()) {
-	of := subject.Labels{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Informer: "fleet " + r.config.Name}
-	whole := subject.Labels{Informer: "fleet " + r.config.Name}
-	var removes []func()
+	offPage, offMetrics := func() {}, func() {}
 	if page != nil {
-		removes = append(removes, page.Add(of, r.leases), page.Add(whole, coverage{r}))
+		offPage = page.AddFactory(r.Registry())
 	}
 	if collector != nil {
-		removes = append(removes, collector.Add(of, r.leases), collector.Add(whole, coverage{r}))
+		offMetrics = collector.AddFactory(r.Registry())
 	}
 	return func() {
-		for _, remove := range removes {
-			remove()
-		}
+		offPage()
+		offMetrics()
 	}
 }
 

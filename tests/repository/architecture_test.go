@@ -21,7 +21,7 @@ const module = "github.com/rvinformer/informer"
 // layers only.
 var layers = [][]string{
 	{"internal/histogram", "internal/moment"},
-	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/subject"},
+	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned"},
 	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
@@ -35,6 +35,7 @@ var layers = [][]string{
 	{"internal/follower"},
 	{"internal/auditor", "internal/flow"},
 	{"."},
+	{"registry"},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
 	{"factory/typed", "informertest/script", "metrics", "statuspage"},
 	{"fleet"},

@@ -1,9 +1,7 @@
-// Package subject names what an informer follows, for those that show many informers side by side:
-// metrics and the status page.
-package subject
+package registry
 
-// Labels tell informers apart. Their number is bounded by the number of informers: they never have
-// the name of an object.
+// Labels tell informers apart. All are optional. Their number is bounded by the number of
+// informers: they never have the name of an object.
 type Labels struct {
 	// Cluster is empty where there is only one.
 	Cluster string
