@@ -55,8 +55,7 @@ func snippets(ctx context.Context, sink interface {
 		fmt.Println(c.Name, c.State, c.Since, c.SyncedInformers, c.Informers, c.Missing, c.LastError)
 	}
 
-	page, collector := statuspage.New(), metrics.NewCollector()
-	f.ShowOn(page, collector)
+	page, collector := statuspage.Of(f.Registry()), metrics.Of(f.Registry())
 	http.Handle("/", page)
 	http.Handle("/metrics", collector.Handler())
 
