@@ -56,7 +56,7 @@ func newFleetMirror(o options, endpoints []endpoint, to database, on *board, scr
 	if err != nil {
 		return nil, err
 	}
-	m.fleet.ShowOn(m.board.page, m.board.metrics)
+	m.board.informers.AddFactory(m.fleet.Registry())
 	for _, e := range endpoints {
 		if err := m.add(e.name, e.client); err != nil {
 			return nil, err

@@ -14,52 +14,49 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rvinformer/informer/fleet/shards"
 	"github.com/rvinformer/informer/metrics"
+	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/statuspage"
 )
 
 // board shows the informers of a run to those who operate it: a status page with health checks, and
 // metrics. What it shows may be added while it is served.
 type board struct {
-	page     *statuspage.Page
-	metrics  *metrics.Collector
-	registry *prometheus.Registry // of metrics, and more
-	mux      *http.ServeMux
+	informers *registry.Registry // which the page and the metrics show
+	page      *statuspage.Page
+	registry  *prometheus.Registry // of metrics, and more
+	mux       *http.ServeMux
 }
 
 // newBoard makes a board that serves the page and its health checks at the root, and the metrics at
 // /metrics.
 func newBoard() *board {
-	b := &board{page: statuspage.New(), metrics: metrics.NewCollector(), registry: prometheus.NewRegistry(), mux: http.NewServeMux()}
+	informers := registry.New()
+	b := &board{informers: informers, page: statuspage.Of(informers), registry: prometheus.NewRegistry(), mux: http.NewServeMux()}
 	b.page.Title = "mirror"
-	b.registry.MustRegister(b.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	b.registry.MustRegister(metrics.Of(informers), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	b.mux.Handle("/metrics", promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}))
 	b.mux.Handle("/", b.page)
 	return b
 }
 
 // Show adds the informer of a place.
-func (b *board) Show(at place, source statuspage.Source) (remove func()) {
-	labels := statuspage.Labels{
+func (b *board) Show(at place, source registry.Source) (remove func()) {
+	return b.informers.Add(registry.Labels{
 		Cluster: at.cluster, Group: at.resource.Group, Version: at.resource.Version, Resource: at.resource.Resource,
-	}
-	offPage, offMetrics := b.page.Add(labels, source), b.metrics.Add(labels, source)
-	return func() {
-		offPage()
-		offMetrics()
-	}
+	}, source)
 }
 
 // ShowReplica adds a replica, and the units that it shares with others, which /units lists.
 func (b *board) ShowReplica(replica *shards.Replica) {
-	replica.ShowOn(b.page, b.metrics)
+	b.informers.AddFactory(replica.Registry())
 	b.registry.MustRegister(replica)
 	b.mux.Handle("/units", unitsPage{replica.Status})
 }
 
 // ShowDiscovery adds the discovery of a cluster, so that the process is not ready before the
 // resources are known.
-func (b *board) ShowDiscovery(cluster string, source statuspage.Source) (remove func()) {
-	return b.page.Add(statuspage.Labels{Cluster: cluster, Informer: "discovery"}, source)
+func (b *board) ShowDiscovery(cluster string, source registry.Source) (remove func()) {
+	return b.informers.Add(registry.Labels{Cluster: cluster, Informer: "discovery"}, source)
 }
 
 // Serve serves the board on an address until the context ends: then /readyz fails, and stop ends

@@ -57,7 +57,7 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		board:    config.board,
 	}
 	budget := informer.NewBudget(maxWaiting)
-	m.board.metrics.AddBudget("mirror", budget)
+	m.board.informers.AddBudget("mirror", budget)
 	for _, e := range config.endpoints {
 		client := rest.CopyConfig(e.client)
 		client.UserAgent = userAgent

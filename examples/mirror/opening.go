@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/statuspage"
+	"github.com/rvinformer/informer/registry"
 )
 
 const (
@@ -117,8 +117,8 @@ func (w *opening) Status() informer.Status {
 }
 
 // ShowDatabase adds the database until it is open, so that the process is not ready before.
-func (b *board) ShowDatabase(source statuspage.Source) (remove func()) {
-	return b.page.Add(statuspage.Labels{Informer: "database"}, source)
+func (b *board) ShowDatabase(source registry.Source) (remove func()) {
+	return b.informers.Add(registry.Labels{Informer: "database"}, source)
 }
 
 // isFinal reports whether a PostgreSQL server has answered what only a change of its settings, or
