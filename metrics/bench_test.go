@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +16,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -66,7 +70,29 @@ func BenchmarkScrape(b *testing.B) {
 			}
 		}
 	})
+	serve := func(b *testing.B, of prometheus.Gatherer) {
+		handler := promhttp.HandlerFor(of, promhttp.HandlerOpts{DisableCompression: true})
+		defer measure(b)()
+		for b.Loop() {
+			handler.ServeHTTP(discarded{}, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		}
+	}
+	b.Run("promhttp", func(b *testing.B) { serve(b, registry) })
+	b.Run("promhttp's text alone", func(b *testing.B) {
+		families, err := registry.Gather()
+		if err != nil {
+			b.Fatal(err)
+		}
+		serve(b, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return families, nil }))
+	})
 }
+
+// discarded is an answer that nothing is kept of.
+type discarded struct{}
+
+func (discarded) Header() http.Header         { return http.Header{} }
+func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (discarded) WriteHeader(int)             {}
 
 // BenchmarkEvents has two informers take in the same events in turn, one of which is scraped for
 // each 10,000 events: as often as each second if there are 10,000 a second. It compares the

@@ -14,9 +14,9 @@ import (
 )
 
 // Handler returns a handler that serves the metrics of c in Prometheus' text format, and no others.
-// It writes series by series. A registry makes all series before the first is written, which takes
-// several times the memory and the CPU: that matters for thousands of informers. Give it a path of
-// its own and Prometheus a job for it, and do not register c as well.
+// It writes series by series. For 25,000 informers, promhttp takes 14 times the CPU and 7 times the
+// memory, and its text alone 6 times the CPU (BenchmarkScrape). Give the handler a path of its own
+// and Prometheus a job for it, and do not register c as well.
 //
 // The answer is compressed for a client that accepts gzip. Methods other than GET and HEAD are
 // refused.
