@@ -92,7 +92,7 @@ func (c *calls) do(ctx context.Context, do call) error {
 		log("call failed and is tried again", "op", failed.Op, "key", failed.Key, "attempt", failed.Attempts, "error", redact.Error(err))
 		return failed
 	}
-	c.settle(do.Key)
+	c.forget(do.Key)
 	c.giveUp(ctx, do.Event, failed)
 	return nil
 }
@@ -136,7 +136,7 @@ func (c *calls) recovered(do call) {
 	}
 }
 
-func (c *calls) settle(key string) {
+func (c *calls) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failed, key)

@@ -87,7 +87,7 @@ func (f *Fleet) beginLocked(ctx context.Context, u Unit) (*run, error) {
 	case c.units[u] != nil:
 		return nil, ErrUnitRunning
 	}
-	r := &run{unit: u, group: g, cluster: c, feeds: map[schema.GroupResource]*feed{}, awake: make(chan struct{}, 1)}
+	r := &run{unit: u, group: g, cluster: c, subscriptions: map[schema.GroupResource]*subscription{}, awake: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	c.enterLocked(ctx, r)
 	return r, nil
@@ -102,7 +102,7 @@ type run struct {
 	// ctx ends with that of the caller, or when the cluster is removed.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// awake has one element when a feed has come to an end that was waited for.
+	// awake has one element when a subscription has come to an end that was waited for.
 	awake chan struct{}
 	// remembered tells that the fleet has parted from what the sink knows and the cluster lacks,
 	// and first is the first complete catalog.
@@ -110,11 +110,11 @@ type run struct {
 	first      *catalog
 	// lacks has the texts of what the group names and the cluster lacked last.
 	lacks map[string]bool
-	// waits are for the ends of feeds.
+	// waits are for the ends of subscriptions.
 	waits sync.WaitGroup
 
-	// feeds are written by follow with the fleet's lock, so that follow reads them without.
-	feeds map[schema.GroupResource]*feed
+	// subscriptions are written by follow with the fleet's lock, so that follow reads them without.
+	subscriptions map[schema.GroupResource]*subscription
 	// The rest is guarded by the fleet's lock.
 
 	// missing are the errors of the catalog that was followed last; followed tells that there was
@@ -166,9 +166,9 @@ func (r *run) newest() (*catalog, <-chan struct{}) {
 func (r *run) end() {
 	r.cancel()
 	var last []<-chan struct{}
-	for _, fd := range r.feeds {
-		if fd.lease != nil {
-			last = append(last, fd.lease.Release())
+	for _, sub := range r.subscriptions {
+		if sub.lease != nil {
+			last = append(last, sub.lease.Release())
 		}
 	}
 	for _, ended := range last {
@@ -177,15 +177,15 @@ func (r *run) end() {
 	r.waits.Wait()
 }
 
-// adopt makes the feeds what a catalog asks for, as far as that goes at once: the end of an
-// informer wakes the run. Feeds that have failed are tried again if retry is true. It reports
-// whether none has failed.
+// adopt makes the subscriptions what a catalog asks for, as far as that goes at once: the end of an
+// informer wakes the run. Subscriptions that have failed are tried again if retry is true. It
+// reports whether none has failed.
 func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool) {
 	wanted, missing := r.group.choose(found)
 	if found.complete() {
 		r.logLacks(missing)
 	}
-	for _, name := range sortedNames(r.feeds) {
+	for _, name := range sortedNames(r.subscriptions) {
 		r.adjust(ctx, name, wanted, found, retry)
 	}
 	for _, name := range sortedNames(wanted) {
@@ -205,8 +205,8 @@ func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool)
 	defer f.mu.Unlock()
 	r.missing, r.followed = append(missing, found.missing()...), true
 	broadcast(&f.moved)
-	for _, fd := range r.feeds {
-		if fd.stage == failed {
+	for _, sub := range r.subscriptions {
+		if sub.stage == failed {
 			return false
 		}
 	}
@@ -237,9 +237,9 @@ func (r *run) remember(ctx context.Context, found *catalog) {
 	}
 	r.remembered = true
 	for _, resource := range known {
-		gone := &feed{target: Target{Unit: r.unit, Resource: resource}, owed: true, doubt: r.first}
+		gone := &subscription{target: Target{Unit: r.unit, Resource: resource}, owed: true, doubt: r.first}
 		name := resource.GroupResource()
-		if r.feeds[name] != nil || found.find(name) != nil {
+		if r.subscriptions[name] != nil || found.find(name) != nil {
 			continue
 		}
 		if r.isGone(ctx, gone, found) {

@@ -73,14 +73,14 @@ func (c *cluster) statusLocked() Cluster {
 			}
 		}
 		s.LastError = cmp.Or(s.LastError, u.err)
-		for _, name := range sortedNames(u.feeds) {
-			fd := u.feeds[name]
-			s.LastError = cmp.Or(s.LastError, fd.err)
-			if fd.lease == nil {
+		for _, name := range sortedNames(u.subscriptions) {
+			sub := u.subscriptions[name]
+			s.LastError = cmp.Or(s.LastError, sub.err)
+			if sub.lease == nil {
 				continue
 			}
 			s.Informers++
-			if closed(fd.lease.Informer.HasSyncedChecker().Done()) {
+			if closed(sub.lease.Informer.HasSyncedChecker().Done()) {
 				s.SyncedInformers++
 			}
 		}
@@ -263,21 +263,22 @@ func (r *run) unsyncedLocked(yield func(unsynced) bool) {
 	if r.err != nil && !yield(unsynced{what: r.unit, err: r.err}) {
 		return
 	}
-	for _, fd := range r.feeds {
-		if u, is := fd.unsynced(); is && !yield(u) {
+	for _, sub := range r.subscriptions {
+		if u, is := sub.unsynced(); is && !yield(u) {
 			return
 		}
 	}
 }
 
-// unsynced returns the feed if it has not synced. One that ends, or parts, is not waited for.
-func (fd *feed) unsynced() (u unsynced, is bool) {
-	switch fd.stage {
+// unsynced returns the subscription if it has not synced. One that ends, or parts, is not waited
+// for.
+func (sub *subscription) unsynced() (u unsynced, is bool) {
+	switch sub.stage {
 	case failed:
-		return unsynced{what: fd.target, err: fd.err}, true
+		return unsynced{what: sub.target, err: sub.err}, true
 	case following:
-		synced := fd.lease.Informer.HasSyncedChecker().Done()
-		return unsynced{what: fd.target, informer: fd.lease.Informer, synced: synced}, !closed(synced)
+		synced := sub.lease.Informer.HasSyncedChecker().Done()
+		return unsynced{what: sub.target, informer: sub.lease.Informer, synced: synced}, !closed(synced)
 	}
 	return unsynced{}, false
 }

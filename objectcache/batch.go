@@ -21,7 +21,8 @@ type batch struct {
 	// due are the handlers of a resync, nil for additions.
 	due     sets.Set[*registration]
 	initial bool
-	// readers are the handlers that have not finished the batch. They are of the lock of the feed.
+	// readers are the handlers that have not finished the batch. They are of the lock of the
+	// changelog.
 	readers []*registration
 }
 

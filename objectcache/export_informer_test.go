@@ -19,16 +19,16 @@ import (
 
 // Handlers returns how many handlers an informer has.
 func Handlers(i *Informer) int {
-	i.feed.mu.Lock()
-	defer i.feed.mu.Unlock()
-	return len(i.feed.handlers)
+	i.changelog.mu.Lock()
+	defer i.changelog.mu.Unlock()
+	return len(i.changelog.handlers)
 }
 
 // IsRegistered reports whether an informer has a handler.
 func IsRegistered(i *Informer, handle cache.ResourceEventHandlerRegistration) bool {
-	i.feed.mu.Lock()
-	defer i.feed.mu.Unlock()
-	return slices.Contains(i.feed.handlers, handle.(*registration))
+	i.changelog.mu.Lock()
+	defer i.changelog.mu.Unlock()
+	return slices.Contains(i.changelog.handlers, handle.(*registration))
 }
 
 // IsStarted reports whether Run was called.

@@ -33,11 +33,11 @@ type registration struct {
 	// called no more.
 	synced, ended chan struct{}
 
-	// What follows is of the lock of the feed, which is nil before the handler is added.
+	// What follows is of the lock of the changelog, which is nil before the handler is added.
 
-	feed *feed
-	// at and index are where the next event is or will be, after which the feed had so many events
-	// and bytes.
+	changelog *changelog
+	// at and index are where the next event is or will be, after which the changelog had so many
+	// events and bytes.
 	at            *segment
 	index         int
 	events, bytes int64
@@ -120,8 +120,8 @@ func (i *Informer) newRegistration(name string, options cache.HandlerOptions) *r
 func (i *Informer) add(r *registration, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	i.changing.Lock()
 	defer i.changing.Unlock()
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
+	i.changelog.applying.Lock()
+	defer i.changelog.applying.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.stopped {
@@ -132,7 +132,7 @@ func (i *Informer) add(r *registration, options cache.HandlerOptions) (cache.Res
 	if i.started {
 		kept = i.objects.all()
 	}
-	i.feed.add(r, kept)
+	i.changelog.add(r, kept)
 	return r, nil
 }
 
@@ -147,7 +147,7 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	defer i.changing.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.feed.remove(r) {
+	if i.changelog.remove(r) {
 		i.resyncs.forget(r)
 	}
 	return nil
@@ -205,19 +205,19 @@ func (r *registration) queueLocked(b *batch) {
 		return
 	}
 	r.queued += b.len()
-	r.feed.beginLocked(b, r)
+	r.changelog.beginLocked(b, r)
 }
 
 // hireLocked starts a goroutine that calls the handler, if something waits for it and none does.
 func (r *registration) hireLocked() {
 	switch {
-	case r.feed.ctx == nil || r.working || r.removed:
-	case r.batch == nil && r.events == r.feed.events:
+	case r.changelog.ctx == nil || r.working || r.removed:
+	case r.batch == nil && r.events == r.changelog.events:
 		r.checkSyncedLocked()
 	default:
-		ctx := r.feed.ctx
+		ctx := r.changelog.ctx
 		r.working = true
-		r.feed.run(func() { r.run(ctx) })
+		r.changelog.run(func() { r.run(ctx) })
 	}
 }
 
@@ -268,7 +268,7 @@ func (r *registration) next() (c Change, shared *sharedObjects, ok bool) {
 		case e.batch == nil:
 			return e.change(), e.shared, true
 		}
-		if o := r.feed.find(e.batch, place); !o.IsZero() {
+		if o := r.changelog.find(e.batch, place); !o.IsZero() {
 			return e.batch.change(o), nil, true
 		}
 	}
@@ -277,7 +277,7 @@ func (r *registration) next() (c Change, shared *sharedObjects, ok bool) {
 // take returns the next event, or a batch and the next place in it. If there is neither, the
 // goroutine is to end.
 func (r *registration) take() (e event, place int, working bool) {
-	f := r.feed
+	f := r.changelog
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.returnedLocked()
@@ -317,7 +317,7 @@ func (r *registration) returnedLocked() {
 		return
 	}
 	if r.batch.states != nil {
-		r.feed.calledLocked(r.batch.states[r.place])
+		r.changelog.calledLocked(r.batch.states[r.place])
 	}
 	r.place++
 }
@@ -334,7 +334,7 @@ func (r *registration) endBatchLocked() {
 		return
 	}
 	r.resyncing = r.resyncing && r.batch.due == nil
-	r.feed.endLocked(r.batch, r)
+	r.changelog.endLocked(r.batch, r)
 	r.batch = nil
 }
 
@@ -345,14 +345,14 @@ func (r *registration) takeEventLocked() event {
 	e := r.at.events[r.index]
 	r.index++
 	r.events++
-	slowest := r.feed.bytes-r.bytes == r.feed.counted
+	slowest := r.changelog.bytes-r.bytes == r.changelog.counted
 	r.bytes += e.bytes
 	if slowest {
-		r.feed.countLocked()
+		r.changelog.countLocked()
 	}
 	r.arrived = e.arrived
-	if r.events == r.feed.events {
-		r.feed.caughtUpLocked(1)
+	if r.events == r.changelog.events {
+		r.changelog.caughtUpLocked(1)
 	}
 	return e
 }
@@ -375,7 +375,7 @@ func (r *registration) oldestLocked() moment.Moment {
 
 // checkSyncedLocked notes that the handler was called with the initial list, if it was.
 func (r *registration) checkSyncedLocked() {
-	f := r.feed
+	f := r.changelog
 	if !r.syncedYet && f.syncedAt >= 0 && r.events >= f.syncedAt {
 		r.syncedYet = true
 		close(r.synced)
@@ -384,8 +384,8 @@ func (r *registration) checkSyncedLocked() {
 
 // again has the handler called on after a call that did not return.
 func (r *registration) again() {
-	r.feed.mu.Lock()
-	defer r.feed.mu.Unlock()
+	r.changelog.mu.Lock()
+	defer r.changelog.mu.Unlock()
 	r.returnedLocked()
 	r.working = false
 	if r.removed {
@@ -399,7 +399,7 @@ func (r *registration) endLocked() {
 	if r.removed {
 		return
 	}
-	r.feed.leaveLocked(r)
+	r.changelog.leaveLocked(r)
 	r.removed, r.batch, r.at = true, nil, nil
 	if !r.working {
 		close(r.ended)

@@ -52,7 +52,7 @@ func (s *Store) pickAny(indexName string, values []string) (p picks) {
 			}
 		}
 	}
-	p.settle(s.table)
+	p.find(s.table)
 	return p
 }
 

@@ -57,10 +57,10 @@ type Informer struct {
 	example runtime.Object
 	objects objects
 	// store is the same as objects, nil with Options.Decoded.
-	store *Store
-	setup follower.Setup
-	into  *storeSink
-	feed  *feed
+	store     *Store
+	setup     follower.Setup
+	into      *storeSink
+	changelog *changelog
 	// snapshots is nil without a Snapshot.
 	snapshots *keeper.Snapshots
 	synced    chan struct{}
@@ -71,7 +71,7 @@ type Informer struct {
 	waiting waiting.Line
 
 	// changing is held while a handler is added or removed, so that the reader waits for one of
-	// them at most. It is taken before the locks of the feed and before mu.
+	// them at most. It is taken before the locks of the changelog and before mu.
 	changing sync.Mutex
 
 	mu               sync.Mutex
@@ -131,7 +131,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 		i.store.owned = true
 		i.objects = i.store
 	}
-	i.feed = newFeed(i.store, i.setup.Budget)
+	i.changelog = newChangelog(i.store, i.setup.Budget)
 	i.into = &storeSink{
 		informer: i,
 		intake:   intake.New(intake.Options{Report: &i.setup.Report, Form: &i.setup.Form, Fields: fields, Transform: opts.Transform}),
@@ -206,7 +206,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	defer i.setup.Report.Enter(informer.PhaseStopped)
 	// A callback may end the goroutine, as a failed assertion of a test does.
-	defer i.feed.wait()
+	defer i.changelog.wait()
 	defer i.stop()
 	t := i.options.tuning()
 	i.mu.Lock()
@@ -239,7 +239,7 @@ func (i *Informer) start(ctx context.Context) bool {
 	}
 	i.setup.Report.LogTo(ctx)
 	i.setup.Report.BeginRun()
-	i.feed.start(ctx)
+	i.changelog.start(ctx)
 	return true
 }
 
@@ -248,7 +248,7 @@ func (i *Informer) stop() {
 	defer i.mu.Unlock()
 	i.stopped = true
 	i.waiting.Stop()
-	i.feed.stop()
+	i.changelog.stop()
 }
 
 // IsStopped reports whether Run has ended, or is about to.
@@ -282,7 +282,7 @@ func (i *Informer) Status() informer.Status {
 	s.Objects = i.objects.Len()
 	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
 	var oldest moment.Moment
-	s.Queued, s.QueuedBytes, oldest = i.feed.waiting()
+	s.Queued, s.QueuedBytes, oldest = i.changelog.waiting()
 	s.OldestQueued, s.CurrentAsOf = oldest.Time(), moment.Moment(i.into.current.Load()).Time()
 	if i.store != nil { // what decoded objects take is not known
 		s.Counts.StoredBytes = i.store.SizeBytes()
@@ -300,13 +300,13 @@ func (c consumer) Subject() string { return c.options.Name }
 // Delivery returns how far the store and the handlers have come.
 func (c consumer) Delivery() report.Delivery {
 	d := report.Delivery{Synced: c.HasSynced()}
-	d.Queued, _, d.Oldest = c.feed.waiting()
+	d.Queued, _, d.Oldest = c.changelog.waiting()
 	return d
 }
 
 // Pending says what the end of Run waits for.
 func (c consumer) Pending() string {
-	switch handlers := c.feed.callers.Load(); {
+	switch handlers := c.changelog.callers.Load(); {
 	case handlers == 1:
 		return "a handler, whose call has not returned"
 	case handlers > 1:

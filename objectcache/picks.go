@@ -29,8 +29,8 @@ type picks struct {
 // a thousand records.
 const fewPicks = 1000
 
-// settle ends the picking. The caller still holds the lock.
-func (p *picks) settle(t *table) {
+// find ends the picking: the records are found. The caller still holds the lock.
+func (p *picks) find(t *table) {
 	if len(p.list) > fewPicks {
 		p.view = t.pack.View()
 		return

@@ -83,7 +83,7 @@ slots:
 		}
 		c.list = append(c.list, t.pick(n))
 	}
-	c.settle(t)
+	c.find(t)
 	return c, nil
 }
 

@@ -102,7 +102,7 @@ func (i *Informer) sync() { i.syncing.Do(i.endInitial) }
 func (i *Informer) endInitial() {
 	i.setup.Report.NoteSynced()
 	close(i.synced)
-	i.feed.endInitial()
+	i.changelog.endInitial()
 	i.reach()
 }
 
@@ -117,10 +117,10 @@ func (i *Informer) changed() {
 func (s *storeSink) beginCovering() {
 	i := s.informer
 	i.lists.begin()
-	i.feed.applying.Lock()
+	i.changelog.applying.Lock()
 	s.trust.Begin(s.coveredLocked(), i.setup.Cluster.Replaced())
 	s.covers.Begin(i.setup.Report.Gaps.Count())
-	i.feed.applying.Unlock()
+	i.changelog.applying.Unlock()
 	if i.snapshots != nil {
 		i.snapshots.Listed()
 	}
@@ -133,14 +133,14 @@ func (s *storeSink) coveredLocked() string {
 }
 
 func (c saved) Resume() string {
-	c.feed.applying.Lock()
-	defer c.feed.applying.Unlock()
+	c.changelog.applying.Lock()
+	defer c.changelog.applying.Unlock()
 	return c.into.coveredLocked()
 }
 
 func (c saved) State() keeper.State {
-	c.feed.applying.Lock()
-	defer c.feed.applying.Unlock()
+	c.changelog.applying.Lock()
+	defer c.changelog.applying.Unlock()
 	sn := c.store.snapshot()
 	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.store.sample(), Write: func(w *checkpoint.PayloadWriter) error {
 		if err := c.mayWrite(sn); err != nil {
@@ -154,8 +154,8 @@ func (c saved) State() keeper.State {
 // Restore fills the store, and tells the handlers.
 func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.PayloadReader) error {
 	defer c.reportFailures()
-	c.feed.applying.Lock()
-	defer c.feed.applying.Unlock()
+	c.changelog.applying.Lock()
+	defer c.changelog.applying.Unlock()
 	err := report.Guard(ctx, c.setup.Report.NoteFailure, func() error { return c.store.restore(from) })
 	if err != nil && from.Err() == nil {
 		return fmt.Errorf("%w: %w", keeper.ErrUnfit, err)
@@ -173,7 +173,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.Payl
 	c.into.covers.End(resume != "")
 	if restored := c.store.all(); restored.len() > 0 {
 		restored.initial = true
-		c.feed.append(nil, event{batch: restored, arrived: moment.Now()})
+		c.changelog.append(nil, event{batch: restored, arrived: moment.Now()})
 	}
 	return nil
 }

@@ -22,13 +22,13 @@ import (
 	"github.com/rvinformer/informer/internal/sink"
 )
 
-// storeSink is the store and the feed of an informer as a sink. Its rules of what is stale are
+// storeSink is the store and the changelog of an informer as a sink. Its rules of what is stale are
 // those of the delta queue.
 type storeSink struct {
 	informer *Informer
 	intake   intake.Intake
 	// observed is the newest resource version that was taken in full. It is set when readers see
-	// that, while the feed is applied to.
+	// that, while the changelog is applied to.
 	observed observed
 	// current is a moment.Moment, zero if there is none: everything that the server had then is in
 	// the store. It does not go back.
@@ -41,8 +41,8 @@ type storeSink struct {
 	trust   recency.Trust
 	// deleted, unless it is nil, is called with each deletion that is stored.
 	deleted atomic.Pointer[func(key, resourceVersion string)]
-	// covers tells whether the store has everything up to observed. Both are changed while the feed
-	// is applied to.
+	// covers tells whether the store has everything up to observed. Both are changed while the
+	// changelog is applied to.
 	covers recency.Coverage
 }
 
@@ -197,8 +197,8 @@ func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 			s.reading.put(e)
 			return nil
 		}
-		i.feed.applying.Lock()
-		defer i.feed.applying.Unlock()
+		i.changelog.applying.Lock()
+		defer i.changelog.applying.Unlock()
 		i.tell(i.objects.put(e), it.Arrived)
 		i.changed()
 		return nil
@@ -217,8 +217,8 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 		return
 	}
 	i := s.informer
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
+	i.changelog.applying.Lock()
+	defer i.changelog.applying.Unlock()
 	old := i.objects.remove(last.key).old
 	if old.IsZero() {
 		last.release()
@@ -234,7 +234,7 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 			e.old, e.unknown = &gone, false
 		}
 	}
-	i.feed.append(&old, e)
+	i.changelog.append(&old, e)
 }
 
 // sameObject is true where a UID is not known.
@@ -243,8 +243,8 @@ func sameObject(a, b Stored) bool { return a.uid == 0 || b.uid == 0 || a.uid == 
 // Observed notes the resource version of what was put last, or of a bookmark.
 func (s *storeSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {
 	i := s.informer
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
+	i.changelog.applying.Lock()
+	defer i.changelog.applying.Unlock()
 	s.observed.store(resourceVersion)
 	if int64(current) > s.current.Load() {
 		s.current.Store(int64(current))
@@ -262,29 +262,30 @@ func (s *storeSink) Resync(context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
-	i.feed.resync(due, i.objects.all(), moment.Now())
+	i.changelog.applying.Lock()
+	defer i.changelog.applying.Unlock()
+	i.changelog.resync(due, i.objects.all(), moment.Now())
 	return nil
 }
 
 // shrink does a part of the work of giving back memory after a peak, and reports whether more is to
 // be done. The batches of handlers name what would be moved, so it waits until all are finished.
 // The caller holds applying, without which no batch is made.
-func (i *Informer) shrink() (more bool) { return !i.feed.hasBatches() && i.objects.shrink() }
+func (i *Informer) shrink() (more bool) { return !i.changelog.hasBatches() && i.objects.shrink() }
 
-// tell appends a change, which has arrived at a moment, to the feed. The caller holds applying.
+// tell appends a change, which has arrived at a moment, to the changelog. The caller holds
+// applying.
 func (i *Informer) tell(c change, at moment.Moment) {
 	old := c.old
 	switch {
 	case old.IsZero():
-		i.feed.append(nil, event{new: c.new, arrived: at})
+		i.changelog.append(nil, event{new: c.new, arrived: at})
 	case c.new.IsZero():
-		i.feed.append(&old, event{old: &old, unknown: true, arrived: at})
+		i.changelog.append(&old, event{old: &old, unknown: true, arrived: at})
 	case sameObject(old, c.new):
-		i.feed.append(&old, event{old: &old, new: c.new, arrived: at})
+		i.changelog.append(&old, event{old: &old, new: c.new, arrived: at})
 	default:
-		i.feed.append(&old, event{old: &old, unknown: true, arrived: at}, event{new: c.new, arrived: at})
+		i.changelog.append(&old, event{old: &old, unknown: true, arrived: at}, event{new: c.new, arrived: at})
 	}
 }
 
@@ -331,8 +332,8 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 	i := g.informer
 	initial := !i.HasSynced()
 	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
-		i.feed.applying.Lock()
-		defer i.feed.applying.Unlock()
+		i.changelog.applying.Lock()
+		defer i.changelog.applying.Unlock()
 		added, at := &batch{initial: initial, order: byBirth}, moment.Now()
 		for c := range reading.end(resourceVersion, complete) {
 			i.changed()
@@ -343,7 +344,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 			}
 		}
 		if added.len() > 0 {
-			i.feed.append(nil, event{batch: added, arrived: at})
+			i.changelog.append(nil, event{batch: added, arrived: at})
 		}
 		i.waiting.Listed(g.observed.load(), resourceVersion)
 		if complete {

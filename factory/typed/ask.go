@@ -168,8 +168,8 @@ func (f *Factory) endTurn(m *member) {
 	<-m.turn
 }
 
-// settled returns the ask that was the first for its kind.
-func (f *Factory) settled(a ask) ask {
+// firstFor returns the ask that was the first for its kind.
+func (f *Factory) firstFor(a ask) ask {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if m := f.members[a.kind]; m != nil {

@@ -75,7 +75,7 @@ func (f *Factory) KeyFor(resource schema.GroupVersionResource) (factory.Key, err
 	if err != nil {
 		return factory.Key{}, err
 	}
-	a := f.settled(f.accessed(example, f.generated(resource)))
+	a := f.firstFor(f.accessed(example, f.generated(resource)))
 	return factory.NewKey(a.resource, a.opts)
 }
 
@@ -89,5 +89,5 @@ func (f *Factory) Acquire(resource schema.GroupVersionResource) (*factory.Lease[
 	if err != nil {
 		return nil, err
 	}
-	return f.acquire(f.settled(f.accessed(example, f.generated(resource))))
+	return f.acquire(f.firstFor(f.accessed(example, f.generated(resource))))
 }

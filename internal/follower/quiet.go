@@ -25,9 +25,9 @@ type quiet struct {
 	unread bool
 }
 
-// settle notes an event. The watch is to end some time after a bookmark with no other event before
-// it, if no event comes until then.
-func (w *watching) settle(bookmark bool) {
+// endWhenQuiet notes an event. The watch is to end some time after a bookmark with no other event
+// before it, if no event comes until then.
+func (w *watching) endWhenQuiet(bookmark bool) {
 	q := &w.quiet
 	before := w.events - 1 - q.told // other events since the bookmark before
 	if bookmark {

@@ -225,7 +225,7 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 	c.Item.Place = object.Place{Watch: true, Index: w.events}
 	w.events++
 	w.Report.CountEvent(c.Event)
-	w.settle(c.Event == watch.Bookmark)
+	w.endWhenQuiet(c.Event == watch.Bookmark)
 	w.hear(c)
 	switch {
 	case c.Outside:

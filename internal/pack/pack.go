@@ -58,7 +58,7 @@ func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 		p.codes.learn(d.plain)
 	}
 	p.prepared, p.pinned = false, 0
-	p.settle()
+	p.dropOrphan()
 	p.renewAids()
 	p.renewRoot()
 	return ref
@@ -66,7 +66,7 @@ func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 
 // Drop forgets the record. Views of it stay valid.
 func (p *Pack) Drop(ref Ref) {
-	p.settle()
+	p.dropOrphan()
 	h := p.chunks.header(ref)
 	p.records--
 	if h.own != 0 {
@@ -114,9 +114,9 @@ func (p *Pack) forget(ref Ref, h *header) {
 	}
 }
 
-// settle forgets a base that was only kept for the object that Prepare had compressed against it,
-// once that object came to nothing.
-func (p *Pack) settle() {
+// dropOrphan forgets a base that was only kept for the object that Prepare had compressed against
+// it, once that object came to nothing.
+func (p *Pack) dropOrphan() {
 	id := p.orphan
 	if id == 0 || id == p.pinned {
 		return
@@ -144,7 +144,7 @@ func (p *Pack) Record(ref Ref) Record { return View{p.chunks.list, p.bases.list,
 // record's owner and new Ref. It reports whether more is to be done. The work of one call is
 // bounded by the size of a chunk, 64 KB.
 func (p *Pack) Tidy(moved func(owner uint32, to Ref)) (more bool) {
-	p.settle()
+	p.dropOrphan()
 	p.renewAids()
 	p.reset()
 	victim := p.chunks.sparsest()

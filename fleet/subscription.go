@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// feed is one resource that a unit follows, in one version after the other.
-type feed struct {
+// subscription is one resource that a unit follows, in one version after the other.
+type subscription struct {
 	stage  stage
 	target Target
 	// lease is that of the informer; nil while it failed.
@@ -34,7 +34,7 @@ type feed struct {
 	err error
 }
 
-// stage is where a feed is.
+// stage is where a subscription is.
 type stage int
 
 const (
@@ -50,75 +50,75 @@ const (
 
 // ensure starts the informer of a resource that is to be followed and has none.
 func (r *run) ensure(ctx context.Context, name schema.GroupResource, want choice, retry bool) {
-	fd := r.feeds[name]
+	sub := r.subscriptions[name]
 	switch {
-	case fd == nil:
-		r.start(ctx, name, &feed{}, want)
-	case fd.stage == failed && retry, fd.stage == ending && closed(fd.released):
-		r.start(ctx, name, fd, want)
+	case sub == nil:
+		r.start(ctx, name, &subscription{}, want)
+	case sub.stage == failed && retry, sub.stage == ending && closed(sub.released):
+		r.start(ctx, name, sub, want)
 	}
 }
 
 // adjust ends what is not to be followed, or not in this version, and forgets what has ended.
 func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[schema.GroupResource]choice, found *catalog, retry bool) {
-	fd := r.feeds[name]
+	sub := r.subscriptions[name]
 	want, is := wanted[name]
-	switch fd.stage {
+	switch sub.stage {
 	case failed:
-		if !is && retry && r.isGone(ctx, fd, found) {
-			r.partOrForget(ctx, name, fd)
+		if !is && retry && r.isGone(ctx, sub, found) {
+			r.partOrForget(ctx, name, sub)
 		}
 	case following:
-		if closed(fd.lease.Done()) {
-			r.release(fd)
-		} else if r.isOver(ctx, fd, want, is, found) {
-			fd.gone = !is
-			r.release(fd)
+		if closed(sub.lease.Done()) {
+			r.release(sub)
+		} else if r.isOver(ctx, sub, want, is, found) {
+			sub.gone = !is
+			r.release(sub)
 		}
 	case parting:
-		if is || closed(fd.lease.Informer.HasSyncedChecker().Done()) {
-			fd.gone = !is
-			r.release(fd)
+		if is || closed(sub.lease.Informer.HasSyncedChecker().Done()) {
+			sub.gone = !is
+			r.release(sub)
 		}
 	case ending:
-		if !is && closed(fd.released) && (fd.gone || r.isGone(ctx, fd, found)) {
-			r.partOrForget(ctx, name, fd)
+		if !is && closed(sub.released) && (sub.gone || r.isGone(ctx, sub, found)) {
+			r.partOrForget(ctx, name, sub)
 		}
 	}
 }
 
 // isOver reports whether the resource is not followed any more as it is.
-func (r *run) isOver(ctx context.Context, fd *feed, want choice, is bool, found *catalog) bool {
-	current := fd.target.Resource
+func (r *run) isOver(ctx context.Context, sub *subscription, want choice, is bool, found *catalog) bool {
+	current := sub.target.Resource
 	if is {
-		fd.doubt = nil
+		sub.doubt = nil
 		_, broken := found.broken[current.GroupVersion()]
 		return want.resource != current && !broken
 	}
-	return r.isGone(ctx, fd, found)
+	return r.isGone(ctx, sub, found)
 }
 
 // isGone reports whether the server has ceased to serve a resource. That is believed of two
 // complete discoveries that lack it, and of the server's word. Nothing is believed of a core group
 // without resources: every server has some, and client-go takes any 404 for such a group.
-func (r *run) isGone(ctx context.Context, fd *feed, found *catalog) bool {
-	resource := fd.target.Resource
+func (r *run) isGone(ctx context.Context, sub *subscription, found *catalog) bool {
+	resource := sub.target.Resource
 	if !found.complete() || resource.Group == "" && !found.hasCoreGroup() || !r.cluster.isUnknown(ctx, resource) {
 		return false
 	}
-	if fd.doubt == nil {
-		fd.doubt = found
+	if sub.doubt == nil {
+		sub.doubt = found
 		r.session.triggers.see()
 	}
-	return fd.doubt != found
+	return sub.doubt != found
 }
 
-// start starts an informer of a feed that has none.
-func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, want choice) {
+// start starts an informer of a subscription that has none.
+func (r *run) start(ctx context.Context, name schema.GroupResource, sub *subscription, want choice) {
 	target := Target{Unit: r.unit, Resource: want.resource, Kind: want.kind, Namespaced: want.namespaced}
-	next := &feed{stage: following, target: target, storage: fd.storage}
-	if fd.storage != nil && fd.target.Resource != want.resource {
-		next.storage = renewed(fd.storage)
+	next := &subscription{stage: following, target: target, storage: sub.storage}
+	if sub.storage != nil && sub.target.Resource != want.resource {
+		next.storage = renewed(sub.storage)
 	}
 	config, err := r.configure(ctx, next)
 	if err == nil {
@@ -131,28 +131,28 @@ func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, wa
 	r.put(name, next)
 }
 
-// partOrForget ends a feed: the handler is told that the objects are gone, if it knows any.
-func (r *run) partOrForget(ctx context.Context, name schema.GroupResource, fd *feed) {
-	if fd.owed || fd.storage != nil && fd.storage.Len() > 0 {
-		r.part(ctx, name, fd)
+// partOrForget ends a subscription: the handler is told that the objects are gone, if it knows any.
+func (r *run) partOrForget(ctx context.Context, name schema.GroupResource, sub *subscription) {
+	if sub.owed || sub.storage != nil && sub.storage.Len() > 0 {
+		r.part(ctx, name, sub)
 	} else {
 		r.put(name, nil)
 	}
 }
 
 // part starts an informer that tells the handler that all objects of a resource are gone.
-func (r *run) part(ctx context.Context, name schema.GroupResource, fd *feed) {
-	next := &feed{stage: parting, target: fd.target, storage: fd.storage, doubt: fd.doubt}
+func (r *run) part(ctx context.Context, name schema.GroupResource, sub *subscription) {
+	next := &subscription{stage: parting, target: sub.target, storage: sub.storage, doubt: sub.doubt}
 	config, err := r.configure(ctx, next)
 	if err == nil {
-		config.ListerWatcher, err = nothingOf(fd.target, r.cluster.config.Host)
+		config.ListerWatcher, err = nothingOf(sub.target, r.cluster.config.Host)
 	}
 	if err == nil {
 		config.ListMode = informer.ListModePaged
-		next.lease, err = r.acquire(ctx, fd.target, config)
+		next.lease, err = r.acquire(ctx, sub.target, config)
 	}
 	if err != nil { // it is tried again later
-		next.stage, next.owed, next.err = failed, fd.owed, &TargetError{Target: fd.target, Err: err}
+		next.stage, next.owed, next.err = failed, sub.owed, &TargetError{Target: sub.target, Err: err}
 		r.put(name, next)
 		return
 	}
@@ -167,14 +167,14 @@ func (r *run) part(ctx context.Context, name schema.GroupResource, fd *feed) {
 	})
 }
 
-// release ends the informer of a feed.
-func (r *run) release(fd *feed) {
+// release ends the informer of a subscription.
+func (r *run) release(sub *subscription) {
 	f := r.cluster.fleet
 	f.mu.Lock()
-	fd.stage, fd.released = ending, fd.lease.Release()
+	sub.stage, sub.released = ending, sub.lease.Release()
 	f.mu.Unlock()
 	r.waits.Go(func() {
-		<-fd.released
+		<-sub.released
 		r.wake()
 	})
 }
@@ -186,44 +186,45 @@ func (r *run) wake() {
 	}
 }
 
-// put sets the feed of a resource, or forgets it if fd is nil.
-func (r *run) put(name schema.GroupResource, fd *feed) {
+// put sets the subscription of a resource, or forgets it if sub is nil.
+func (r *run) put(name schema.GroupResource, sub *subscription) {
 	f := r.cluster.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if fd == nil {
-		delete(r.feeds, name)
+	if sub == nil {
+		delete(r.subscriptions, name)
 	} else {
-		r.feeds[name] = fd
+		r.subscriptions[name] = sub
 	}
 }
 
-// configure returns the configuration of the informer of a feed, and sets the storage of the feed.
-func (r *run) configure(ctx context.Context, fd *feed) (config informer.InformerConfig, err error) {
+// configure returns the configuration of the informer of a subscription, and sets the storage of
+// the subscription.
+func (r *run) configure(ctx context.Context, sub *subscription) (config informer.InformerConfig, err error) {
 	f, c := r.cluster.fleet, r.cluster
 	err = report.Guard(ctx, func(error) {}, func() error {
-		config, err = f.config.Configure(ctx, fd.target)
+		config, err = f.config.Configure(ctx, sub.target)
 		return err
 	})
 	if err != nil {
 		return config, err
 	}
 	if config.ListerWatcher == nil {
-		config.ListerWatcher = c.listers.ForResource("", fd.target.Resource)
+		config.ListerWatcher = c.listers.ForResource("", sub.target.Resource)
 	}
 	if config.Shard.IsAll() {
-		config.Shard = fd.target.Shard
+		config.Shard = sub.target.Shard
 	}
 	if config.Budget == nil {
 		config.Budget = f.config.Budget
 	}
 	switch {
 	case config.Storage != nil:
-		fd.storage = config.Storage
-	case fd.storage == nil:
-		fd.storage = informer.NewResourceVersionStorage()
+		sub.storage = config.Storage
+	case sub.storage == nil:
+		sub.storage = informer.NewResourceVersionStorage()
 	}
-	config.Storage = fd.storage
+	config.Storage = sub.storage
 	return config, nil
 }
 

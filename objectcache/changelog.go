@@ -15,12 +15,12 @@ import (
 	"github.com/rvinformer/informer/internal/pack"
 )
 
-// feed has the changes of a store in their order. Each handler reads them at its own pace, with a
-// goroutine that lives while something waits for it. What every handler has read is garbage.
-type feed struct {
+// changelog has the changes of a store in their order. Each handler reads them at its own pace,
+// with a goroutine that lives while something waits for it. What every handler has read is garbage.
+type changelog struct {
 	// store is nil if objects are kept decoded.
 	store *Store
-	// applying is held while the store and the feed change together, so that a handler which is
+	// applying is held while the store and the changelog change together, so that a handler which is
 	// added meanwhile begins with one state of the store and what follows it. It is taken before
 	// mu.
 	applying sync.Mutex
@@ -60,8 +60,8 @@ type awaited struct {
 	calls int
 }
 
-// segment is a piece of the feed. Its events are only appended to; the next one begins where it is
-// full.
+// segment is a piece of the changelog. Its events are only appended to; the next one begins where
+// it is full.
 type segment struct {
 	events []event
 	next   *segment
@@ -103,19 +103,19 @@ func (e *event) change() Change {
 	return c
 }
 
-func newFeed(store *Store, b *budget.Budget) *feed {
-	return &feed{store: store, budget: b, syncedAt: -1, tail: &segment{}}
+func newChangelog(store *Store, b *budget.Budget) *changelog {
+	return &changelog{store: store, budget: b, syncedAt: -1, tail: &segment{}}
 }
 
 // start lets handlers be called, until stop.
-func (f *feed) start(ctx context.Context) {
+func (f *changelog) start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ctx = ctx
 }
 
 // stop lets no other call begin, and wait waits for those under way.
-func (f *feed) stop() {
+func (f *changelog) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ctx, f.stopped = nil, true
@@ -129,7 +129,7 @@ func (f *feed) stop() {
 // countLocked takes from the budget what waits for the slowest handler, or gives it back. It does
 // not wait for the budget, because an object is read in the store before handlers are called: other
 // informers wait.
-func (f *feed) countLocked() {
+func (f *changelog) countLocked() {
 	waits := int64(0)
 	for _, r := range f.handlers {
 		waits = max(waits, f.bytes-r.bytes)
@@ -143,10 +143,10 @@ func (f *feed) countLocked() {
 	f.counted = waits
 }
 
-func (f *feed) wait() { f.running.Wait() }
+func (f *changelog) wait() { f.running.Wait() }
 
 // run runs do, which calls a handler, in a goroutine that wait waits for.
-func (f *feed) run(do func()) {
+func (f *changelog) run(do func()) {
 	f.callers.Add(1)
 	f.running.Go(func() {
 		defer f.callers.Add(-1)
@@ -154,9 +154,9 @@ func (f *feed) run(do func()) {
 	})
 }
 
-// append adds the events of a change that has replaced an object, or none if that is nil. The feed
-// takes over replaced. The caller holds applying.
-func (f *feed) append(replaced *Stored, events ...event) {
+// append adds the events of a change that has replaced an object, or none if that is nil. The
+// changelog takes over replaced. The caller holds applying.
+func (f *changelog) append(replaced *Stored, events ...event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.handlers) == 0 || f.stopped {
@@ -181,7 +181,7 @@ func (f *feed) append(replaced *Stored, events ...event) {
 
 // keepLocked gives o a copy of its bytes, because it may wait for long, and returns what that
 // takes.
-func (f *feed) keepLocked(o *Stored) (bytes int64) {
+func (f *changelog) keepLocked(o *Stored) (bytes int64) {
 	record, copied := f.copies.Copy(o.record)
 	o.record = record
 	return int64(copied)
@@ -189,7 +189,7 @@ func (f *feed) keepLocked(o *Stored) (bytes int64) {
 
 // noteReplacedLocked keeps a state that was replaced, if a handler has yet to be called with it,
 // and returns what that takes.
-func (f *feed) noteReplacedLocked(o *Stored) (bytes int64) {
+func (f *changelog) noteReplacedLocked(o *Stored) (bytes int64) {
 	if o.object != nil { // a batch of decoded objects has them itself
 		return 0
 	}
@@ -210,7 +210,7 @@ func (f *feed) noteReplacedLocked(o *Stored) (bytes int64) {
 }
 
 // calledLocked notes that a handler needs a state of a batch no more.
-func (f *feed) calledLocked(of state) {
+func (f *changelog) calledLocked(of state) {
 	o := f.replaced[of]
 	if o == nil {
 		return
@@ -220,14 +220,14 @@ func (f *feed) calledLocked(of state) {
 	}
 }
 
-func (f *feed) forgetLocked(of state) {
+func (f *changelog) forgetLocked(of state) {
 	delete(f.replaced, of)
 	if len(f.replaced) == 0 {
 		f.replaced = nil // a map never shrinks
 	}
 }
 
-func (f *feed) appendLocked(e *event) {
+func (f *changelog) appendLocked(e *event) {
 	if len(f.handlers) > 1 && e.batch == nil && f.store != nil {
 		e.shared = &sharedObjects{}
 	}
@@ -258,7 +258,7 @@ func (e *event) takenBy(r *registration) bool {
 
 // find returns an object of a batch that a handler has not finished. It is zero if a caller of the
 // Store, and not the informer, has replaced it.
-func (f *feed) find(b *batch, place int) Stored {
+func (f *changelog) find(b *batch, place int) Stored {
 	if b.objects != nil {
 		return storedObject(b.objects[place])
 	}
@@ -275,7 +275,7 @@ func (f *feed) find(b *batch, place int) Stored {
 	return o
 }
 
-func (f *feed) findReplaced(of state) (o Stored, noted bool) {
+func (f *changelog) findReplaced(of state) (o Stored, noted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if replaced := f.replaced[of]; replaced != nil {
@@ -285,7 +285,7 @@ func (f *feed) findReplaced(of state) (o Stored, noted bool) {
 }
 
 // beginLocked notes that a handler is going to be called with a batch.
-func (f *feed) beginLocked(b *batch, r *registration) {
+func (f *changelog) beginLocked(b *batch, r *registration) {
 	if len(b.readers) == 0 {
 		f.unfinished = append(f.unfinished, b)
 	}
@@ -294,7 +294,7 @@ func (f *feed) beginLocked(b *batch, r *registration) {
 
 // endLocked notes that a handler is called with a batch no more. It has been called with what is
 // replaced, or never is.
-func (f *feed) endLocked(b *batch, r *registration) {
+func (f *changelog) endLocked(b *batch, r *registration) {
 	b.readers = slices.DeleteFunc(b.readers, func(other *registration) bool { return other == r })
 	if len(b.readers) == 0 {
 		f.unfinished = slices.DeleteFunc(f.unfinished, func(other *batch) bool { return other == b })
@@ -302,7 +302,7 @@ func (f *feed) endLocked(b *batch, r *registration) {
 }
 
 // hasBatches reports whether a handler has yet to be called with a part of a batch.
-func (f *feed) hasBatches() bool {
+func (f *changelog) hasBatches() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.unfinished) > 0
@@ -310,7 +310,7 @@ func (f *feed) hasBatches() bool {
 
 // leaveLocked notes that a handler is not called any more with the batches that it has not
 // finished.
-func (f *feed) leaveLocked(r *registration) {
+func (f *changelog) leaveLocked(r *registration) {
 	for _, b := range slices.Clone(f.unfinished) {
 		if !slices.Contains(b.readers, r) {
 			continue
@@ -326,7 +326,7 @@ func (f *feed) leaveLocked(r *registration) {
 
 // resync has the handlers called that are due, with all objects. Those for which an earlier resync
 // still waits are left out. The caller holds applying.
-func (f *feed) resync(due []*registration, all *batch, at moment.Moment) {
+func (f *changelog) resync(due []*registration, all *batch, at moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	due = slices.DeleteFunc(due, func(r *registration) bool { return r.resyncing || r.removed })
@@ -345,7 +345,7 @@ func (f *feed) resync(due []*registration, all *batch, at moment.Moment) {
 
 // caughtUpLocked notes that one handler more, or by a negative number fewer, has read everything.
 // What all have read is dropped.
-func (f *feed) caughtUpLocked(more int) {
+func (f *changelog) caughtUpLocked(more int) {
 	f.current += more
 	if f.current == len(f.handlers) {
 		clear(f.tail.events)
@@ -353,7 +353,7 @@ func (f *feed) caughtUpLocked(more int) {
 }
 
 // endInitial notes that what was appended so far is the initial list.
-func (f *feed) endInitial() {
+func (f *changelog) endInitial() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.syncedAt = f.events
@@ -364,10 +364,10 @@ func (f *feed) endInitial() {
 
 // add adds a handler that begins with what is kept, if it is not nil, and goes on with what is
 // appended from now on. The caller holds applying.
-func (f *feed) add(r *registration, kept *batch) {
+func (f *changelog) add(r *registration, kept *batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.feed, r.at, r.index, r.events, r.bytes = f, f.tail, len(f.tail.events), f.events, f.bytes
+	r.changelog, r.at, r.index, r.events, r.bytes = f, f.tail, len(f.tail.events), f.events, f.bytes
 	if kept != nil && kept.len() > 0 {
 		kept.initial = true
 		r.batch, r.arrived = kept, moment.Now()
@@ -378,12 +378,12 @@ func (f *feed) add(r *registration, kept *batch) {
 	r.hireLocked()
 }
 
-// remove removes a handler, which is called with nothing more. It reports whether the feed has had
-// it.
-func (f *feed) remove(r *registration) bool {
+// remove removes a handler, which is called with nothing more. It reports whether the changelog has
+// had it.
+func (f *changelog) remove(r *registration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r.feed != f || r.removed {
+	if r.changelog != f || r.removed {
 		return false
 	}
 	f.handlers = slices.DeleteFunc(f.handlers, func(other *registration) bool { return other == r })
@@ -399,7 +399,7 @@ func (f *feed) remove(r *registration) bool {
 
 // waiting returns the number of calls that handlers wait for, the bytes that wait with them, and
 // when the oldest of the changes arrived; zero if there is none.
-func (f *feed) waiting() (calls int, bytes int64, oldest moment.Moment) {
+func (f *changelog) waiting() (calls int, bytes int64, oldest moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.handlers {
