@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +79,38 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// An exported type of a public package is no alias of one that is internal: go doc and editors would
+// show a name without fields.
+func TestExportedTypesShowTheirFields(t *testing.T) {
+	seen := 0
+	for _, dir := range packages(t) {
+		if strings.Contains("/"+dir+"/", "/internal/") {
+			continue
+		}
+		for name, file := range parse(t, dir) {
+			internal := map[string]bool{}
+			for _, i := range file.Imports {
+				if of, _ := strconv.Unquote(i.Path.Value); strings.Contains(of, "/internal/") {
+					internal[path.Base(of)] = true
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				spec, ok := n.(*ast.TypeSpec)
+				if !ok || !spec.Assign.IsValid() || !spec.Name.IsExported() {
+					return true
+				}
+				seen++
+				of, ok := spec.Type.(*ast.SelectorExpr)
+				if ok && internal[of.X.(*ast.Ident).Name] {
+					t.Errorf("%s: %s is an alias of the internal type %s.%s", name, spec.Name, of.X, of.Sel)
+				}
+				return true
+			})
+		}
+	}
+	require.Greater(t, seen, 30)
+}
+
 // goroutines are the functions of the library that start a goroutine, and why. Each reason ends
 // with the function that waits for it.
 var goroutines = map[string]string{
@@ -90,8 +123,8 @@ var goroutines = map[string]string{
 	"factory/shutdown.go Factory.goLocked":                "informers run until the last lease is gone: Factory.Shutdown",
 	"factory/typed/ask.go Factory.join":                   "an informer may take long to end at a server that is dead: Factory.Shutdown",
 	"factory/typed/start.go Factory.startLocked":          "a share ends with its context, its lease or its factory: Factory.Shutdown",
-	"fleet/feed.go run.part":                              "the end of an informer that ends its work must not be waited for beside other work: run.end",
-	"fleet/feed.go run.release":                           "the end of an informer must not be waited for beside other work: run.end",
+	"fleet/subscription.go run.part":                              "the end of an informer that ends its work must not be waited for beside other work: run.end",
+	"fleet/subscription.go run.release":                           "the end of an informer must not be waited for beside other work: run.end",
 	"fleet/run.go Fleet.Run":                              "each unit is followed on its own: Run",
 	"fleet/session.go newSession":                         "a cluster is discovered while its units follow it: session.end",
 	"fleet/triggers.go triggers.follow":                   "the signs of changes are watched while discovery waits: triggers.end",
@@ -105,7 +138,7 @@ var goroutines = map[string]string{
 	"internal/userqueue/controller.go Controller.retry":   "what failed is tried again beside the queue: Run",
 	"internal/userqueue/controller.go Controller.Run":     "retries, the reflector and the end of the queue run side by side: Run",
 	"objectcache/audit.go Informer.auditBeside":           "audits run beside the reading: the returned function",
-	"objectcache/feed.go feed.run":                        "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
+	"objectcache/changelog.go changelog.run":                        "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
 	"objectcache/saved.go Informer.saveBeside":            "snapshots are saved beside the reading: Informer.resume",
 	"shared.go SharedResourceVersionInformer.begin":       "the informer is synced when its first handlers are: RunWithContext",
 	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",

@@ -354,7 +354,7 @@ func TestConditionBudgetFullIsForWhoStarves(t *testing.T) {
 // The page for operators has each reason, in the order of precedence, which is that of the
 // constants.
 func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../condition.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/condition.go", nil, 0)
 	require.NoError(t, err)
 	var constants []string
 	ast.Inspect(file, func(n ast.Node) bool {

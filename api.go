@@ -2,6 +2,56 @@ package informer
 
 import "github.com/rvinformer/informer/api"
 
+// Condition says in one value what holds an informer up, or that nothing does. Package api has its
+// fields.
+type Condition = api.Condition
+
+// ConditionReason is why an informer is as it is.
+type ConditionReason = api.ConditionReason
+
+// The reasons, in the order of precedence: the first one that holds is reported. Package api says
+// what each means, and the page docs/status.md what to do.
+const (
+	ReasonStopped            = api.ReasonStopped
+	ReasonStopping           = api.ReasonStopping
+	ReasonUnauthorized       = api.ReasonUnauthorized
+	ReasonForbidden          = api.ReasonForbidden
+	ReasonNotFound           = api.ReasonNotFound
+	ReasonServerUnreachable  = api.ReasonServerUnreachable
+	ReasonThrottled          = api.ReasonThrottled
+	ReasonStalled            = api.ReasonStalled
+	ReasonFailing            = api.ReasonFailing
+	ReasonExpiredLoop        = api.ReasonExpiredLoop
+	ReasonHandlerFailing     = api.ReasonHandlerFailing
+	ReasonHandlerSlow        = api.ReasonHandlerSlow
+	ReasonBudgetFull         = api.ReasonBudgetFull
+	ReasonCheckpointFailing  = api.ReasonCheckpointFailing
+	ReasonNotStarted         = api.ReasonNotStarted
+	ReasonListing            = api.ReasonListing
+	ReasonUndecodableObjects = api.ReasonUndecodableObjects
+	ReasonCurrent            = api.ReasonCurrent
+)
+
+// ShardKey is the field of an object by which a resource set is divided: ShardByUID or
+// ShardByNamespace.
+type ShardKey = api.ShardKey
+
+const (
+	// ShardByUID divides by metadata.uid: shards are of about equal size.
+	ShardByUID = api.ShardByUID
+	// ShardByNamespace divides by metadata.namespace: what a namespace has is in one shard, and so
+	// is all that has no namespace.
+	ShardByNamespace = api.ShardByNamespace
+)
+
+// Shard is a part of a resource set: the objects whose hash is in a range. The zero value is the
+// whole set. Package api has its fields.
+type Shard = api.Shard
+
+// ParseShard reads what String of a Shard has written: a shardSelector of one range, or nothing for
+// the whole set.
+func ParseShard(text string) (Shard, error) { return api.ParseShard(text) }
+
 // The errors of Run.
 var (
 	// ErrAlreadyRunning is reported when Run is called while a Run is under way.
