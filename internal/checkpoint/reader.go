@@ -45,6 +45,9 @@ type Reader struct {
 	sum  uint32
 	read int64
 	err  error
+	// failed tells that the underlying reader has failed, other than by an end too soon. Its error
+	// may say that something is damaged, too.
+	failed bool
 }
 
 // NewReader returns a Reader of one checkpoint.
@@ -124,7 +127,7 @@ func (r *Reader) nextFrame() error {
 	case err == nil:
 		r.key, r.whole = r.key[:0], r.read
 		return nil
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, api.ErrCheckpointDamaged):
+	case !r.failed && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, api.ErrCheckpointDamaged)):
 		return r.noFrame(err)
 	}
 	r.ended, r.err = false, err
@@ -349,7 +352,7 @@ func (r *Reader) fill(size int) error {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			r.at = len(r.block)
+			r.at, r.failed = len(r.block), err != io.ErrUnexpectedEOF
 			return r.wrong(r.read, err)
 		}
 	}

@@ -23,7 +23,7 @@ func ClassOf(err error) api.ErrorClass {
 	switch {
 	case err == nil:
 		return api.NoError
-	case isConsumers(err) || isItems(err):
+	case isConsumers(err) || isItems(err) || isCheckpoints(err):
 		return api.ErrorOther
 	case errors.As(err, &status):
 		return classOfAnswer(err, status.Status().Code)
