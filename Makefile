@@ -8,8 +8,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # For how long each fuzz target runs.
 FUZZTIME ?= 3s
 
-# Everything is built with the race detector, also the programs that tests build, and with wirepoison,
-# which overwrites lent bytes when their loan ends.
+# Everything is built with the race detector, also the programs that tests build, and with
+# wirepoison, which overwrites lent bytes when their loan ends.
 RACE := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 
 # The root module with the newest k8s.io modules, which all other modules have, so that make test
@@ -28,8 +28,8 @@ test: estimate
 estimate:
 	@echo "make test takes about 4 minutes on two cores; 12 if nothing is built yet."
 
-# Compiles and vets the library, and tests its core without the race detector. Takes less than a minute
-# once its dependencies are built.
+# Compiles and vets the library, and tests its core without the race detector. Takes less than a
+# minute once its dependencies are built.
 quick: bin/heartbeat
 	$(RUNS) vet go vet ./...
 	$(RUNS) quick go test -json -vet=off -timeout 5m . ./tests/... ./internal/...
@@ -57,7 +57,8 @@ unit: bin/heartbeat
 	$(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 30m ./...
 	$(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 30m ./...
 
-# The same under the race detector, and the library with the oldest k8s.io modules that it works with, those of go.mod.
+# The same under the race detector, and the library with the oldest k8s.io modules that it works
+# with, those of go.mod.
 race: bin/heartbeat
 	@$(MAKE) --no-print-directory -j2 unit-race examples-race
 
@@ -97,10 +98,12 @@ torture:
 	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
 		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' ./tests/... ./informertest/script ./fleet/shards
 
-# The method of attacks: half of the time, all hostile answers in all list modes, from the start and later, each round with other changes; then
-# rounds in which three mirrors with clocks ten minutes apart are killed, paused, stopped, and cut off from their Leases, clusters and PostgreSQL, which is
-# killed, read-only, full, and fails over; the Leases are deleted, and an API server is killed. It prints rounds, the longest time
-# without an owner, and wrong rows, of which there are none unless it fails. A round of mirrors takes more than a minute.
+# The method of attacks: half of the time, all hostile answers in all list modes, from the start and
+# later, each round with other changes; then rounds in which three mirrors with clocks ten minutes
+# apart are killed, paused, stopped, and cut off from their Leases, clusters and PostgreSQL, which
+# is killed, read-only, full, and fails over; the Leases are deleted, and an API server is killed.
+# It prints rounds, the longest time without an owner, and wrong rows, of which there are none
+# unless it fails. A round of mirrors takes more than a minute.
 ATTACK_SECONDS ?= 150
 ATTACK_ROUNDS ?= 2
 ATTACK_SEED ?= $(shell date +%s)
@@ -148,8 +151,8 @@ examples: bin/heartbeat postgres-install
 	$(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 30m ./...
 	$(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 20m ./...
 
-# The status page in a real browser, Debian's Chromium, which is installed where it is missing. Its pictures in docs come
-# from: BROWSER_PICTURES=$(CURDIR)/docs make browser
+# The status page in a real browser, Debian's Chromium, which is installed where it is missing. Its
+# pictures in docs come from: BROWSER_PICTURES=$(CURDIR)/docs make browser
 browser: bin/heartbeat browser-install
 	$(RUNS) browser go test -C e2e/browser -json -count=1 -vet=off -timeout 20m ./...
 
@@ -158,8 +161,8 @@ browser-install:
 		{ apt-get update && apt-get install -y --no-install-recommends chromium; } || \
 		echo "CHROMIUM CANNOT BE INSTALLED: THE STATUS PAGE IS NOT TRIED IN A BROWSER."
 
-# PostgreSQL for the tests of examples/mirror, Debian's, which is installed where it is missing. The tests start servers of their
-# own: the one that Debian makes is told not to start.
+# PostgreSQL for the tests of examples/mirror, Debian's, which is installed where it is missing. The
+# tests start servers of their own: the one that Debian makes is told not to start.
 postgres-install:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ $(POSTGRES_APT) || { apt-get update && $(POSTGRES_APT); }; } || \
@@ -167,9 +170,9 @@ postgres-install:
 
 POSTGRES_APT := env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends postgresql
 
-# controller-runtime's own tests of caches, with the cache of this library, in 1 to 2
-# minutes. Builds kube-apiserver and etcd first, as e2e does. The go command does not know that the tests that
-# this test builds have changed: hence -count=1.
+# controller-runtime's own tests of caches, with the cache of this library, in 1 to 2 minutes.
+# Builds kube-apiserver and etcd first, as e2e does. The go command does not know that the tests
+# that this test builds have changed: hence -count=1.
 controllerruntime: bin/heartbeat
 	$(RACE) $(RUNS) controllerruntime go test -C e2e -json -count=1 -vet=off -timeout 30m ./controllerruntime
 
@@ -183,16 +186,18 @@ e2e-short: bin/heartbeat
 e2e: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -vE '/(controllerruntime|replay)$$')
 
-# The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building it takes as long.
+# The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building
+# it takes as long.
 dashboards: bin/heartbeat
 	$(RUNS) dashboards go test -C e2e/dashboards -json -vet=off -timeout 20m ./...
 
 demo:
 	go run -C examples/mirror . --demo
 
-# Beside client-go and a plain GET, against a simulated server of 100,000 and of a
-# million pods; then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver, and caches that can be read: more than
-# an hour. Writes the tables of docs/performance.md and docs/performance-more.md, tables of docs/which-informer.md, and docs/bench-*.svg.
+# Beside client-go and a plain GET, against a simulated server of 100,000 and of a million pods;
+# then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver,
+# and caches that can be read: more than an hour. Writes the tables of docs/performance.md and
+# docs/performance-more.md, tables of docs/which-informer.md, and docs/bench-*.svg.
 bench:
 	cd bench && go run . all
 	cd bench && go run . peaks
