@@ -61,7 +61,7 @@ var (
 	ErrStorageInUse = api.ErrStorageInUse
 )
 
-// What an ErrorHandler is called with. Package api has the fields.
+// The errors that an ErrorHandler is called with. Package api has their fields.
 type (
 	// ItemError says that one object of a list, or one event of a watch, was skipped.
 	ItemError = api.ItemError

@@ -20,7 +20,7 @@ var (
 	ErrDiffered = api.ErrDiffered
 )
 
-// What an audit is told, and what it has found. Package api has the fields.
+// The options and the results of an audit. Package api has their fields.
 type (
 	// AuditOptions are options of an audit. The zero value only compares.
 	AuditOptions = api.AuditOptions

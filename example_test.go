@@ -116,8 +116,8 @@ func ExampleBatchHandler() {
 	// Deleted default/web
 }
 
-// One factory is for one cluster. What it makes is for informers, which read it off the
-// wire, and for client-go's.
+// One factory is for one cluster. Informers read the objects of its ListerWatchers off the wire.
+// Client-go's informers can use its ListerWatchers too.
 func ExampleNewDynamicListerWatcherFactory() {
 	server, _ := simulated("db", "web")
 	defer server.Close()

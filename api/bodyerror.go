@@ -24,8 +24,8 @@ var (
 	ErrContentType = errors.New("unknown content type")
 )
 
-// BodyError says that the answer to a list or a watch could not be read to its end. What came
-// before is delivered, and what is missing is asked for again.
+// BodyError says that the answer to a list or a watch could not be read to its end. The objects
+// before the fault are delivered, and the others are asked for again.
 type BodyError struct {
 	// Watch tells a watch from a list.
 	Watch bool

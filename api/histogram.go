@@ -34,7 +34,8 @@ func (h *Histogram) Sum() float64 {
 	return h.counts().Sum()
 }
 
-// plus returns the values of both, either of which may be nil. The result does not count on.
+// plus returns a histogram with the values of h and o, each of which may be nil. Values that they
+// count later are not in it.
 func (h *Histogram) plus(o *Histogram) *Histogram {
 	if h == nil {
 		h, o = o, nil

@@ -38,8 +38,7 @@ var (
 	// ErrStopped says, within a *WaitError, that Run has returned, or that the handler was removed.
 	ErrStopped = errors.New("informer stopped")
 	// ErrServerRestored says, within a *WaitError, that the server's resource versions went back
-	// during the wait, as after a restore from a backup. What was written at the version may be
-	// lost.
+	// during the wait, as after a restore from a backup. The write at that version may be lost.
 	ErrServerRestored = errors.New("server restored: its resource versions went back")
 	// ErrNoHandler says, within a *WaitError, that a SharedResourceVersionInformer has no handler
 	// that could acknowledge anything.

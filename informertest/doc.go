@@ -26,9 +26,10 @@
 // It reads and writes JSON, and with clients that ask for it protobuf: of the kinds that
 // client-go/kubernetes/scheme knows, and of the metadata of all, custom resources included. A list
 // or object of more than 128 KiB (see [Options].GzipAbove) is compressed for clients that accept
-// gzip, as Go's do on their own; watches are if [Options].GzipWatches says so. What is stored is JSON, and nothing holds it against a schema; in
-// protobuf an object of a built-in kind loses the fields that its Go type does not have, and one
-// that does not fit the type at all makes the request fail with 500, a watch with an ERROR event.
+// gzip, as Go's do on their own. With [Options].GzipWatches, watches are compressed too. Objects
+// are stored as JSON, and nothing holds them against a schema; in protobuf an object of a built-in
+// kind loses the fields that its Go type does not have, and one that does not fit the type at all
+// makes the request fail with 500, a watch with an ERROR event.
 //
 // Left out is what an informer cannot see: authentication, admission, defaulting and validation
 // beyond names, YAML and CBOR, protobuf and compression of discovery, weights in Accept headers

@@ -10,8 +10,8 @@ import (
 // gzipLevel costs the least time.
 const gzipLevel = 1
 
-// zipper compresses an answer. A list is one member of the gzip format. A watch has one for all that
-// is sent at a time.
+// zipper compresses an answer. A list is one member of the gzip format. A watch has one for all
+// that is sent at a time.
 type zipper struct {
 	w http.ResponseWriter
 	// member is nil between two members.
@@ -86,11 +86,11 @@ var zippers = sync.Pool{New: func() any {
 // spoils are what faults do to compressed bytes.
 type spoils struct {
 	corrupt bool
-	left    int  // of a body to be corrupted: the bytes of content that pass before that
-	wrong   bool // its end
+	left    int  // the bytes of content that pass before the corruption
+	wrong   bool // the checksum and the length of a member
 }
 
-// What follows a block of compressed data to spoil it.
+// The bytes that spoil a compressed answer. They follow one of its blocks.
 var (
 	// noBlock begins a block of the one type that does not exist.
 	noBlock = []byte{0b111}

@@ -76,8 +76,8 @@ func (h *Histogram) Count() (n uint64) {
 // Sum is the sum of the values.
 func (h *Histogram) Sum() float64 { return float64(h.sum.Load()) / h.scale.per }
 
-// Plus returns the values of two histograms of one scale together. The other one may be nil. The
-// result does not count on.
+// Plus returns a histogram with the values of h and of o, which has the same scale or is nil.
+// Values that they count later are not in it.
 func (h *Histogram) Plus(o *Histogram) *Histogram {
 	all := &Histogram{scale: h.scale}
 	for _, part := range []*Histogram{h, o} {

@@ -97,8 +97,8 @@ func (r *Resource) Turns() any {
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
-// compresses reports whether lists and watches may come compressed: unless the client's configuration has
-// DisableCompression.
+// compresses reports whether lists and watches may come compressed: unless the client's
+// configuration has DisableCompression.
 func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
 
 // WatchListFailure returns why a watch-list of the resource did not work lately, or nil.

@@ -50,9 +50,9 @@ func (b *strangeBody) Read([]byte) (int, error) {
 
 // Zipped decompresses a body, member by member of the gzip format. A kube-apiserver from 1.37 on
 // compresses watch-lists, and makes a member of what it sends at a time: of the initial events, and
-// then of each event. So Zipped has an unzipper from the first byte of a member until its end,
-// unless the next one has come by then, and a watch that waits for a member has none. The unzipper is
-// also given back after a failure, and by Close, which may be called while it is read.
+// then of each event. So Zipped has an unzipper from the first byte of a member until its end, and
+// goes on with it if the next member has come by then. A watch that waits for a member has none.
+// The unzipper is also given back after a failure, and by Close, which may be called during a read.
 type Zipped struct {
 	// Body is what comes over the connection.
 	Body    io.ReadCloser
@@ -72,12 +72,12 @@ const (
 	closed
 )
 
-// FirstBytes are so many that are waited for without an unzipper, at most.
+// FirstBytes is the most that a read takes of a member before it has an unzipper.
 const FirstBytes = 64
 
 // Read waits, and decompresses.
 func (b *Zipped) Read(p []byte) (n int, err error) {
-	if b.Waits() {
+	if b.BeginWait() {
 		n, err = b.Body.Read(p[:min(len(p), FirstBytes)])
 		return b.GoOn(p, n, err)
 	}
@@ -88,12 +88,12 @@ func (b *Zipped) Read(p []byte) (n int, err error) {
 	return b.end(n, err)
 }
 
-// Waits reports whether a read would wait for a member of which nothing has come, and begins that
-// read. An idle watch waits there, with little on its stack: its reader itself reads FirstBytes from
-// Body at most, into the memory that it reads to, and then calls GoOn.
+// BeginWait begins a read that has to wait for a member of which nothing has come, and reports
+// whether there is one to wait for. An idle watch waits there, with little on its stack: its reader
+// itself reads FirstBytes from Body at most, into the memory that it reads to, and then calls GoOn.
 //
 //go:noinline
-func (b *Zipped) Waits() bool {
+func (b *Zipped) BeginWait() bool {
 	if !b.state.CompareAndSwap(atRest, inRead) {
 		return false
 	}
@@ -107,8 +107,8 @@ func (b *Zipped) Waits() bool {
 	return false
 }
 
-// GoOn ends a read that Waits has begun, when n compressed bytes have come in p. An error that came
-// with some comes again with the next read.
+// GoOn ends a read that BeginWait has begun, when n compressed bytes have come in p. An error that
+// came with some comes again with the next read.
 //
 //go:noinline
 func (b *Zipped) GoOn(p []byte, n int, err error) (int, error) {
@@ -124,8 +124,8 @@ func (b *Zipped) GoOn(p []byte, n int, err error) (int, error) {
 // Unread is how many compressed bytes had come behind what the last read has returned.
 func (b *Zipped) Unread() int { return b.unread }
 
-// read reads from the members of which something has come. It returns nothing, and no error, if they
-// are empty.
+// read reads from the members of which something has come. It returns nothing, and no error, if
+// they are empty.
 func (b *Zipped) read(p []byte) (n int, err error) {
 	for err = b.err; n == 0 && err == nil && len(p) > 0; {
 		if b.unzip.ended {
@@ -196,8 +196,8 @@ func (b *Zipped) release() {
 	}
 }
 
-// unzipper has the memory of one decompression, about 64 KiB. It reads what is compressed: first the
-// bytes that its body has waited for, then what the body receives.
+// unzipper has the memory of one decompression, about 64 KiB. It reads what is compressed: first
+// the bytes that its body has waited for, then what the body receives.
 type unzipper struct {
 	body  *Zipped
 	first []byte

@@ -162,7 +162,7 @@ func (b *stream) Read(p []byte) (int, error) {
 		came, began := b.bytes, b.reading()
 		var n int
 		var err error
-		if b.waitsForMember() {
+		if b.beginWait() {
 			n, err = b.zipped.Body.Read(p[:min(len(p), server.FirstBytes)])
 			n, err = b.zipped.GoOn(p, n, err)
 		} else {
@@ -188,12 +188,12 @@ func (b *stream) reading() (began moment.Moment) {
 	return moment.Now()
 }
 
-// waitsForMember begins a read of what comes over the connection, if that is where a compressed body
-// waits. A transport of the user's may have wrapped the body: it sees each read.
+// beginWait begins a read from the connection itself, and reports whether a compressed body waits
+// there. If a transport of the user's has wrapped the body, the wrapper sees each read instead.
 //
 //go:noinline
-func (b *stream) waitsForMember() bool {
-	return b.zipped != nil && b.ReadCloser == io.ReadCloser(b.zipped) && b.zipped.Waits()
+func (b *stream) beginWait() bool {
+	return b.zipped != nil && b.ReadCloser == io.ReadCloser(b.zipped) && b.zipped.BeginWait()
 }
 
 const (

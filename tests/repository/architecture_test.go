@@ -79,8 +79,8 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// An exported type of a public package is no alias of one that is internal: go doc and editors would
-// show a name without fields.
+// An exported type of a public package is no alias of one that is internal: go doc and editors
+// would show a name without fields.
 func TestExportedTypesShowTheirFields(t *testing.T) {
 	seen := 0
 	for _, dir := range packages(t) {
@@ -154,10 +154,10 @@ var inlined = map[string]string{
 	"internal/keytable/visit.go Table.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/keytable/visit.go Table.touchStemOf":     "it brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/server/unzip.go Zipped.GoOn":             "its variables would stay on the stack of an idle watch",
-	"internal/server/unzip.go Zipped.Waits":            "its variables would stay on the stack of an idle watch",
+	"internal/server/unzip.go Zipped.BeginWait":        "its variables would stay on the stack of an idle watch",
 	"internal/source/stream.go stream.reading":         "its variables would stay on the stack of an idle watch",
 	"internal/source/stream.go stream.returned":        "its variables would stay on the stack of an idle watch",
-	"internal/source/stream.go stream.waitsForMember":  "its variables would stay on the stack of an idle watch",
+	"internal/source/stream.go stream.beginWait":       "its variables would stay on the stack of an idle watch",
 	"internal/follower/follower.go Follower.goOnAfter": "its variables would stay on the stack of an idle watch",
 	"internal/wire/window.go window.took":              "its variables would stay on the stack of an idle watch",
 }
