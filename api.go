@@ -61,7 +61,7 @@ var (
 	ErrStorageInUse = api.ErrStorageInUse
 )
 
-// The errors that an ErrorHandler is called with. Package api has their fields.
+// The errors that an ErrorHandler is called with, and those of a BatchHandler within them. Package api has their fields.
 type (
 	// ItemError says that one object of a list, or one event of a watch, was skipped.
 	ItemError = api.ItemError
@@ -78,6 +78,10 @@ type (
 	ProcessError = api.ProcessError
 	// BatchError says that a BatchHandler did not take a batch in.
 	BatchError = api.BatchError
+	// FailedEvents is what OnBatch returns to name the events that it has not taken in.
+	FailedEvents = api.FailedEvents
+	// FailedEvent is one of FailedEvents.
+	FailedEvent = api.FailedEvent
 	// PanicError is a panic in the user's code, within one of the errors that name the key.
 	PanicError = api.PanicError
 	// UnusedCheckpointError says why an informer does not use its Checkpoint.

@@ -17,12 +17,20 @@ type BatchHandler interface {
 	// OnBatch takes in events: of many keys, one of each, in the order of the keys'
 	// arrival. It gets as many as wait, and MaxBatch at most; no batch waits for more.
 	//
-	// Nil acknowledges all of them. An error acknowledges none: the batch is tried
-	// again, after 100 ms at first and 30 s at most, until it succeeds. Meanwhile, a newer
-	// event of an object replaces the one in the batch. Other batches go on, and the keys
-	// of this one wait. When such keys fill the queue or the Budget, nothing more is read.
-	// The steps of a batch that failed are done again, so they must be repeatable or be
-	// undone.
+	// Nil acknowledges all of them. FailedEvents, which may be wrapped, acknowledge all but those
+	// that they name. They acknowledge none if they name none, one twice, or one that is not in the
+	// batch, or if they are joined with another error. Any other error acknowledges none. What is
+	// not acknowledged is tried again together, after 100 ms at first and 30 s at most, until it
+	// succeeds. Meanwhile, a newer event of an object replaces the one that failed. Other batches go
+	// on, and the keys of this one wait. When such keys fill the queue or the Budget, nothing more is
+	// read. The steps of a batch that failed are done again, so they must be repeatable or be undone.
+	//
+	// A batch that has failed three times with another error than FailedEvents is tried in parts,
+	// one call after the other: halves, halves of what fails, and so on, down to the events that
+	// fail by themselves. What a part has taken in is acknowledged. Sixteen or fewer events that
+	// fail by themselves are then tried again one by one, more of them together. Two calls with
+	// single events come first. If both fail, the destination is taken to be away: the batch stays
+	// whole, and is tried in parts after three more failures.
 	//
 	// A panic acknowledges nothing either. Where utilruntime lets the process survive
 	// it, the events are tried again one by one, and one that has panicked for the sixth

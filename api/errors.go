@@ -75,11 +75,12 @@ func (e *ProcessError) Error() string {
 // Unwrap returns the error of Process.
 func (e *ProcessError) Unwrap() error { return e.Err }
 
-// BatchError says that a BatchHandler did not take a batch in.
+// BatchError says that a BatchHandler did not take a batch, or a part of it, in.
 type BatchError struct {
-	// Keys are those of the events, in their order.
+	// Keys are those of the events that were not taken in, in their order.
 	Keys []string
-	// Attempts counts the calls that have failed, in a row, for one of them.
+	// Attempts counts how many times, in a row, one of them was tried and not taken in. A batch that
+	// is tried in parts is tried once.
 	Attempts int
 	// Err is what OnBatch returned, or a *PanicError.
 	Err error
@@ -95,6 +96,40 @@ func (e *BatchError) Error() string {
 
 // Unwrap returns the error of OnBatch.
 func (e *BatchError) Unwrap() error { return e.Err }
+
+// FailedEvents is the error of a BatchHandler that has taken in all events of a batch but these. It
+// may be wrapped, and must not be joined with another error: see BatchHandler.
+type FailedEvents []FailedEvent
+
+// FailedEvent is an event of a batch that was not taken in.
+type FailedEvent struct {
+	// Index is its place in the batch, from 0.
+	Index int
+	// Err says why.
+	Err error
+}
+
+func (e FailedEvents) Error() string {
+	switch len(e) {
+	case 0:
+		return "no event failed"
+	case 1:
+		return fmt.Sprintf("event %d failed: %v", e[0].Index, e[0].Err)
+	default:
+		return fmt.Sprintf("%d events failed, event %d first: %v", len(e), e[0].Index, e[0].Err)
+	}
+}
+
+// Unwrap returns the errors of the events.
+func (e FailedEvents) Unwrap() []error {
+	errs := make([]error, 0, len(e))
+	for _, event := range e {
+		if event.Err != nil {
+			errs = append(errs, event.Err)
+		}
+	}
+	return errs
+}
 
 // UnusedCheckpointError says why an informer does not use its Checkpoint.
 type UnusedCheckpointError struct {

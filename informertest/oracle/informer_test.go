@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,8 @@ type follower struct {
 	rewinds bool
 	// fails is one call of the handler out of how many that fails; 0: none.
 	fails int
+	// poison has one key out of so many fail by itself while calls fail; 0: none.
+	poison int
 
 	informer informer.ResourceVersionInformer
 	stopped  func()
@@ -170,6 +173,7 @@ func (f *follower) configure() {
 	examples := []runtime.Object{nil, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}}
 	f.fails = []int{0, 10, 3}[f.n(3)]
 	f.rewinds = f.n(4) == 0
+	f.poison = []int{0, 2, 3, 5}[f.n(4)]
 	f.config = informer.InformerConfig{
 		Storage: f.storage, WatchListPageSize: int64(1 + f.n(20)), ListMode: modes[f.n(4)], Workers: 1 + f.n(3), MaxBatch: 1 + f.n(10),
 		ExampleObject: examples[f.n(4)], Budget: informer.NewBudget(int64(1 + f.n(5000))), ErrorHandler: f.report,
@@ -198,14 +202,27 @@ func (f *follower) called(interface{}) {
 	}
 }
 
-func (f *follower) batch(context.Context, []informer.Event) error {
-	if f.failsNow() {
-		if f.n(2) == 0 {
-			panic(errSometimes)
-		}
+func (f *follower) batch(_ context.Context, events []informer.Event) error {
+	fails := f.failsNow()
+	f.mu.Lock()
+	poison := f.fails > 0 && f.poison > 0
+	f.mu.Unlock()
+	isPoison := func(e informer.Event) bool { return int(e.Key[len(e.Key)-1])%f.poison == 0 }
+	switch {
+	case poison && slices.ContainsFunc(events, isPoison):
+		return errSometimes
+	case !fails:
+		return nil
+	}
+	switch f.n(4) {
+	case 0:
+		panic(errSometimes)
+	case 1:
+		failed := informer.FailedEvents{{Index: f.n(len(events)), Err: errSometimes}}
+		return fmt.Errorf("a part of it: %w", failed)
+	default:
 		return errSometimes
 	}
-	return nil
 }
 
 func (f *follower) failsNow() bool {

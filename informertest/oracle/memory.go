@@ -2,10 +2,12 @@ package oracle
 
 import (
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/blame"
 )
 
 // never is the place of a state that there is not.
@@ -62,8 +64,10 @@ type knowledge struct {
 	released int
 	// initial: an event of the first list is under way, or has failed.
 	initial bool
-	// together are the keys that have to come together again, in their order.
+	// together are the keys that have to come together again, in their order, and failures is how
+	// many calls for the key have failed without a word of which was to blame.
 	together []string
+	failures int
 	// away is what the handler had when it was forgotten, because it was not in the shard of a run.
 	// A later run may go on from before that.
 	away *knowledge
@@ -208,7 +212,7 @@ func (m *memory) start(n int, r Run) {
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
-		k.calls, k.together, k.initial, k.told = 0, nil, false, ""
+		k.calls, k.together, k.failures, k.initial, k.told = 0, nil, 0, false, ""
 		version, known := m.knows(r, line, n)
 		if known && k.away != nil && k.away.version == version && !k.present {
 			k.comeBack()
@@ -429,34 +433,63 @@ func (m *memory) end(n int, a answer) {
 	}
 	delete(m.under, a.number)
 	batch := m.h.batch(first)
+	failed, whom := refusedOf(batch, a.err)
 	for i := range batch {
 		t := &batch[i]
 		k := &m.keys[t.key]
 		k.calls--
-		if a.err == nil {
+		if !slices.Contains(failed, t.Key) {
 			m.acknowledge(k, t)
 			m.keep(t.key, n)
 			continue
 		}
 		k.unsure = true
-		k.together = nil
 		switch {
 		case errors.Is(a.err, ErrExit):
+			k.together = nil
 			m.release(t.key, t.record)
 		case errors.Is(a.err, ErrPanic):
 			k.together = []string{t.Key}
-		case t.size > 1 || i == 0:
-			k.together = keysOf(batch)
+		case whom == blame.Named:
+			k.together = failed
+		default:
+			if k.failures++; !k.mayComeIn(failed) {
+				k.together = failed
+			}
 		}
 	}
 }
 
-func keysOf(batch []telling) []string {
-	keys := make([]string, len(batch))
+// refusedOf returns the keys of the events of a batch that a call with that result has not
+// acknowledged.
+func refusedOf(batch []telling, err error) (keys []string, whom blame.Blame) {
+	whom, failed, _ := blame.Of(err, len(batch))
 	for i, t := range batch {
-		keys[i] = t.Key
+		if whom != blame.Nobody && (whom != blame.Named || failed[i]) {
+			keys = append(keys, t.Key)
+		}
 	}
-	return keys
+	return keys, whom
+}
+
+// inParts is after how many failures a batch may come in parts.
+const inParts = 3
+
+// mayComeIn reports whether a key that has failed may come with just these: those that it has to
+// come with or, after some failures, a part of them.
+func (k *knowledge) mayComeIn(keys []string) bool {
+	if k.failures < inParts || k.together == nil {
+		return slices.Equal(k.together, keys)
+	}
+	rest := k.together
+	for _, key := range keys {
+		at := slices.Index(rest, key)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+1:]
+	}
+	return true
 }
 
 func (m *memory) acknowledge(k *knowledge, t *telling) {
@@ -465,7 +498,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 		uid = m.h.keys[t.key].states[t.place].uid
 	}
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
-	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together = false, false, false, false, false, nil
+	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together, k.failures = false, false, false, false, false, nil, 0
 	k.record = t.record
 	k.away, k.told = nil, ""
 	if t.place == never {

@@ -86,6 +86,24 @@ var cases = []struct {
 	wrong:  "add a A 1",
 	broken: "ordered", shown: "not together with [a b]",
 }, {
+	name:   "an event of a batch that failed by itself",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : first-failed\n updated b B 3 \n",
+	right:  "add a A 1 \n update b B 3",
+	wrong:  "add a A 1 & update b B 3",
+	broken: "ordered", shown: "not together with [a]",
+}, {
+	name:   "what was acknowledged beside an event that failed by itself",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : first-failed\n",
+	right:  "add a A 1",
+	wrong:  "add a A 1 \n add b B 2",
+	broken: "unique", shown: "Added b",
+}, {
+	name:   "a batch that has failed three times comes in parts",
+	both:   "start \n created a A 1 \n created b B 2 \n created c C 3 \n" + strings.Repeat("add a A 1 & add b B 2 & add c C 3 : error \n", 3),
+	right:  "add b B 2 : error \n add a A 1 & add b B 2 : error \n add c C 3 \n add a A 1 \n add b B 2",
+	wrong:  "add c C 3 & add a A 1",
+	broken: "ordered", shown: "not together with [a b c]",
+}, {
 	name:   "a failed event that an unreadable state has replaced",
 	opts:   oracle.Options{Unreadable: true},
 	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 : error \n updated a A 3 \n updated a A 4 \n",

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/rvinformer/informer"
 )
@@ -11,7 +10,7 @@ func ordered() Validator {
 	return Validator{
 		Name: "ordered",
 		Doc: "For one key, calls come one at a time and while a run is on, in the order of the server's states, Added first and Deleted last; " +
-			"an object with another UID is the Deleted of the old and the Added of the new. A batch that failed comes again with its keys.",
+			"an object with another UID is the Deleted of the old and the Added of the new. A batch that failed comes again with its keys, or after three failures with a part of them.",
 		Check: checkOrdered,
 	}
 }
@@ -30,7 +29,7 @@ func (m *memory) misplaced(t *telling) string {
 		return fmt.Sprintf("%s, while another call of this key is under way", t.text())
 	// Where a failed event was replaced by a state that cannot be read, there is nothing to try
 	// again, and a later state comes by itself.
-	case k.together != nil && !m.h.options.Unreadable && !slices.Equal(k.together, m.h.companions(t)):
+	case k.together != nil && !m.h.options.Unreadable && !k.mayComeIn(m.h.companions(t)):
 		return fmt.Sprintf("%s, and not together with %v, as when it failed", t.text(), k.together)
 	case t.repeats(m.h):
 		return "" // not in the wrong order, but twice

@@ -52,7 +52,7 @@ var changes = map[string]informer.EventType{
 	"add": informer.Added, "update": informer.Updated, "delete": informer.Deleted, "sync": informer.Synced,
 }
 
-var ends = map[string]error{"nil": nil, "error": errors.New("full"), "panic": oracle.ErrPanic, "exit": oracle.ErrExit}
+var ends = map[string]error{"nil": nil, "error": errors.New("full"), "panic": oracle.ErrPanic, "exit": oracle.ErrExit, "first-failed": informer.FailedEvents{{Index: 0, Err: errors.New("full")}}}
 
 var halves = map[string]informer.Shard{
 	"lower": {Key: informer.ShardByUID, End: 1 << 63}, "upper": {Key: informer.ShardByUID, Start: 1 << 63},

@@ -29,6 +29,8 @@ type Entry struct {
 	Attempts int
 	// Panics counts those that panicked, for what these deltas have replaced included.
 	Panics int
+	// Ambiguous counts those that may have failed for another entry. It is the consumer's to count.
+	Ambiguous int
 
 	// batch is a number of those that were postponed together, 0 for none.
 	batch uint64

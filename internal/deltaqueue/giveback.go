@@ -68,7 +68,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 		q.dropFirstLocked(e)
 		e.Arrived = max(e.Arrived, e.Deltas[0].Arrived)
 	}
-	e.Attempts, e.Panics, e.batch = 0, 0, 0
+	e.Attempts, e.Panics, e.Ambiguous, e.batch = 0, 0, 0, 0
 	q.returnLocked(e)
 	q.readyLocked(e)
 	return done

@@ -2,12 +2,8 @@ package flow
 
 import (
 	"context"
-	"errors"
 
-	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // Batches consumes notices of many keys at a time, one of each.
@@ -24,7 +20,8 @@ type Sent struct {
 	Entry *deltaqueue.Entry
 	means meaning
 	// why is set if it is unreadable.
-	why error
+	why  error
+	fate fate
 }
 
 // Max is the limit.
@@ -34,36 +31,18 @@ func (b Batches) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, 
 	sent, silent := b.batchOf(f, entries)
 	if len(sent) > 0 {
 		f.announce(ctx, queue, entries)
-		if err := b.hand(ctx, f, sent); err != nil {
-			b.failed(ctx, f, queue, sent, err)
-		} else {
-			f.Report.Handled()
-			for _, s := range sent {
-				f.acknowledge(queue, s)
-			}
-			f.Report.GivenBack()
-		}
 	}
-	for _, s := range silent {
-		f.acknowledge(queue, s)
-	}
-}
-
-// hand hands a batch over.
-func (b Batches) hand(ctx context.Context, f *Flow, sent []Sent) error {
-	taken := false
-	defer func() { // also if the handler ends the goroutine
-		for _, s := range sent {
-			f.Versions.Settle(s.Entry.Key, taken || s.Change == Synced)
+	clear(entries)
+	defer func() {
+		for _, s := range silent {
+			f.acknowledge(queue, s)
 		}
 	}()
-	fail := func(err error) { f.reportBatch(sent, err) }
-	call := f.Report.BeginCall()
-	f.Report.CountBatch(len(sent))
-	err := report.Guard(ctx, fail, func() error { return b.Handle(ctx, sent) })
-	call.End()
-	taken = err == nil
-	return err
+	if len(sent) > 0 {
+		t := trial{flow: f, queue: queue, handle: b.Handle, batch: sent}
+		defer t.giveBack()
+		t.run(ctx)
+	}
 }
 
 // meaning is what the acknowledgement of a notice means for its entry.
@@ -119,38 +98,4 @@ func (f *Flow) acknowledge(queue *deltaqueue.Queue, s Sent) {
 		taken = queue.Advance(s.Entry)
 	}
 	f.Intake.TakeBack(taken)
-}
-
-// failed has a batch tried again, or passes over its only event if that has
-// panicked too often.
-func (b Batches) failed(ctx context.Context, f *Flow, queue *deltaqueue.Queue, sent []Sent, err error) {
-	entries := make([]*deltaqueue.Entry, len(sent))
-	for i, s := range sent {
-		entries[i] = s.Entry
-	}
-	attempts := entries[0].Attempts // all have failed together
-	panicked := report.IsPanic(err)
-	last := panicked && len(entries) == 1 && entries[0].Panics >= maxRetries
-	if last {
-		err = passedOver(err)
-	}
-	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) { // the end of ctx is no failure of the handler
-		f.reportBatch(sent, err)
-	}
-	if !last {
-		queue.Postpone(entries, backoff.RetryDelay(attempts), panicked)
-		return
-	}
-	taken := entries[0].Deltas
-	queue.Drop(entries[0])
-	f.Intake.TakeBack(taken)
-}
-
-// reportBatch reports a failure of the handler.
-func (f *Flow) reportBatch(sent []Sent, err error) {
-	failed := &api.BatchError{Err: err, Attempts: sent[0].Entry.Attempts + 1}
-	for _, s := range sent {
-		failed.Keys = append(failed.Keys, s.Entry.Key)
-	}
-	f.Report.FailHandling(failed)
 }

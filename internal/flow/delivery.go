@@ -15,8 +15,9 @@ import (
 type Consumer interface {
 	// Max is how many keys it takes at a time.
 	Max() int
-	// deliver hands entries over, and then gives each back to the queue. It calls
-	// no code of the user's after it has given the first one back.
+	// deliver hands entries over, and then gives each back to the queue. It calls no code of the
+	// user's after it has given the first one back. It sets to nil the entries that it gives back
+	// also if the consumer ends the goroutine.
 	deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entries []*deltaqueue.Entry)
 }
 
@@ -44,7 +45,9 @@ func (f *Flow) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*
 	defer func() {
 		if !returned {
 			for _, e := range entries {
-				queue.Drop(e)
+				if e != nil {
+					queue.Drop(e)
+				}
 			}
 			queue.Leave()
 		}

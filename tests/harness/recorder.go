@@ -23,7 +23,8 @@ import (
 type Batches struct {
 	// See, if set, is shown each batch first.
 	See func(events []informer.Event)
-	// Fail, if set, is asked what to return for a batch, which then is not written down.
+	// Fail, if set, is asked what to return for a batch. What then is not acknowledged is not
+	// written down.
 	Fail func(batch []string) error
 
 	mu  sync.Mutex
@@ -40,18 +41,26 @@ func (b *Batches) OnBatch(_ context.Context, events []informer.Event) error {
 	for _, e := range events {
 		batch = append(batch, EventText(e))
 	}
+	var err error
 	if b.Fail != nil {
-		if err := b.Fail(batch); err != nil {
-			return err
-		}
+		err = b.Fail(batch)
+	}
+	var failed informer.FailedEvents
+	if err != nil && !errors.As(err, &failed) {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.all = append(b.all, batch)
+	var taken []string
 	for i, e := range events {
+		if slices.ContainsFunc(failed, func(event informer.FailedEvent) bool { return event.Index == i }) {
+			continue
+		}
+		taken = append(taken, batch[i])
 		b.Record(batch[i], e.Object, e.Type != informer.Deleted)
 	}
-	return nil
+	b.all = append(b.all, taken)
+	return err
 }
 
 // Sizes are those of the batches so far.

@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned"},
 	{"internal/report", "internal/waiting"},
 	{
-		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
+		"internal/blame", "internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
 		"internal/objectsize", "informertest",
 	},
 	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},

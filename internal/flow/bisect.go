@@ -1,0 +1,114 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/rvinformer/informer/internal/blame"
+)
+
+const (
+	// bisectEvery is how many times a batch fails before it is tried in parts, and again before the
+	// next time.
+	bisectEvery = 3
+	// longestFailure is for how long the calls with parts of a batch may fail before the destination
+	// is taken to have gone away.
+	longestFailure = time.Minute
+	// mostAlone is how many events that have failed by themselves are tried again one by one. If
+	// there are more, a part of the destination may be away, and all of them are tried again
+	// together.
+	mostAlone = 16
+)
+
+// mayBisect reports whether a batch that has failed once more is to be tried in parts.
+func mayBisect(batch []Sent) bool {
+	return len(batch) > 1 && (batch[0].Entry.Ambiguous+1)%bisectEvery == 0
+}
+
+// bisect finds the events of the batch that fail by themselves, and has the others taken in. It
+// tries large parts before small ones, so that most of the batch is taken in by few calls.
+func (t *trial) bisect(ctx context.Context) {
+	rest := t.probe(ctx)
+	if len(rest) == 0 {
+		return
+	}
+	t.since = time.Now()
+	failing := [][]Sent{rest}
+	for len(failing) > 0 {
+		part := failing[0]
+		failing = failing[1:]
+		half := len(part) / 2
+		first, second := part[:half], part[half:]
+		if t.try(ctx, first, &failing) && len(second) > 1 {
+			failing = append(failing, second) // which is to blame
+		} else {
+			t.try(ctx, second, &failing)
+		}
+	}
+}
+
+// probe reports whether the destination takes anything in: it returns the events that are to be
+// tried in parts, or none if it does not.
+//
+// A destination that is away fails for every event. To learn that takes two calls with one event
+// each, so that such a destination gets five calls where it would get three. These two events are
+// others each time, because many events may fail by themselves.
+func (t *trial) probe(ctx context.Context) (rest []Sent) {
+	round, half := t.batch[0].Entry.Ambiguous/bisectEvery, len(t.batch)/2
+	for _, at := range []int{round % half, half + round%(len(t.batch)-half)} {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if t.call(ctx, t.batch[at:at+1]) != blame.Unknown {
+			probed := t.batch[at]
+			copy(t.batch[1:], t.batch[:at])
+			t.batch[0] = probed
+			return t.batch[1:]
+		}
+	}
+	return nil
+}
+
+// try tries a part of the batch, and reports whether it was taken in. A part that fails is added to
+// failing. Nothing is tried once the destination seems to have gone away: as many calls have failed
+// in a row as the batch has events, or all calls of a minute.
+func (t *trial) try(ctx context.Context, part []Sent, failing *[][]Sent) (taken bool) {
+	isAway := t.failures > len(t.batch) || time.Since(t.since) > longestFailure
+	if len(part) == 0 || isAway || ctx.Err() != nil {
+		return false
+	}
+	whom := t.call(ctx, part)
+	if whom != blame.Unknown {
+		t.failures, t.since = 0, time.Now()
+		return whom == blame.Nobody
+	}
+	t.failures++
+	switch {
+	case len(part) == 1:
+		part[0].fate = alone
+	default:
+		*failing = append(*failing, part)
+	}
+	return false
+}
+
+// gather opens the events that have failed by themselves, if there are many, or if others are open.
+func (t *trial) gather() {
+	var opened, lonely int
+	for _, s := range t.batch {
+		switch s.fate {
+		case open:
+			opened++
+		case alone:
+			lonely++
+		}
+	}
+	if lonely == 0 || opened == 0 && lonely <= mostAlone {
+		return
+	}
+	for i := range t.batch {
+		if t.batch[i].fate == alone {
+			t.batch[i].fate = open
+		}
+	}
+}

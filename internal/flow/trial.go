@@ -1,0 +1,179 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/blame"
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// trial is one attempt to have a batch taken in: one call of the handler, or several with parts of
+// the batch. What is taken in is given back to the queue at once, and the rest by giveBack.
+type trial struct {
+	flow   *Flow
+	queue  *deltaqueue.Queue
+	handle func(ctx context.Context, batch []Sent) error
+	// batch is what is tried. Its parts share its memory.
+	batch []Sent
+	// calling is the part that the handler is called with, nil between calls.
+	calling []Sent
+	// taken tells that some of the batch was taken in.
+	taken bool
+	// named are the events that FailedEvents have named, those of each call together.
+	named [][]Sent
+	// failures is how many calls with parts of the batch have failed in a row without a word of which
+	// event is to blame, and since is when that began.
+	failures int
+	since    time.Time
+}
+
+// fate is what becomes of an event of a trial.
+type fate int
+
+const (
+	// open: it is tried again, together with all others that are open.
+	open fate = iota
+	// settled: it was given back, or is in trial.named.
+	settled
+	// alone: it has failed by itself. It is tried again by itself, if there are not many of these.
+	alone
+	// panicked: the handler has panicked for it, or for another event of the same call. It is tried
+	// again by itself.
+	panicked
+	// givenUp: it is passed over.
+	givenUp
+)
+
+// run has the handler take the batch in.
+func (t *trial) run(ctx context.Context) {
+	if t.call(ctx, t.batch) == blame.Unknown && mayBisect(t.batch) {
+		t.bisect(ctx)
+	}
+}
+
+// call hands a part of the batch over, and returns who is to blame for what was not taken in.
+func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
+	t.calling = part
+	whom, failed, err := blame.Of(t.hand(ctx, part), len(part))
+	if whom == blame.Nobody || whom == blame.Named {
+		t.taken = true
+		t.flow.Report.Handled()
+	}
+	refused := part
+	if whom == blame.Named {
+		refused = nil
+	}
+	for i := range part {
+		s := &part[i]
+		switch {
+		case whom == blame.Nobody || whom == blame.Named && !failed[i]:
+			t.take(s)
+			continue
+		case whom == blame.Named:
+			s.fate = settled
+			refused = append(refused, *s)
+		case whom == blame.Panicked && len(part) == 1 && s.Entry.Panics >= maxRetries:
+			s.fate, err = givenUp, passedOver(err)
+		case whom == blame.Panicked:
+			s.fate = panicked
+		}
+		t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
+	}
+	if whom == blame.Named {
+		t.named = append(t.named, refused)
+	}
+	if whom != blame.Nobody && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) { // the end of ctx is no failure of the handler
+		t.report(refused, err)
+	}
+	t.calling = nil
+	return whom
+}
+
+// hand calls the handler.
+func (t *trial) hand(ctx context.Context, part []Sent) error {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		for _, s := range part { // the handler has ended the goroutine
+			t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
+		}
+	}()
+	call := t.flow.Report.BeginCall()
+	t.flow.Report.CountBatch(len(part))
+	err := report.Guard(ctx, func(err error) { t.report(part, err) }, func() error { return t.handle(ctx, part) })
+	call.End()
+	returned = true
+	return err
+}
+
+// take acknowledges an event.
+func (t *trial) take(s *Sent) {
+	t.flow.Versions.Settle(s.Entry.Key, true)
+	t.flow.acknowledge(t.queue, *s)
+	s.Entry, s.fate = nil, settled
+}
+
+// report reports a failure of the handler.
+func (t *trial) report(sent []Sent, err error) {
+	failed := &api.BatchError{Err: err, Attempts: sent[0].Entry.Attempts + 1}
+	for _, s := range sent {
+		failed.Keys = append(failed.Keys, s.Entry.Key)
+	}
+	t.flow.Report.FailHandling(failed)
+}
+
+// giveBack gives the queue back what was not taken in. If the handler has ended the goroutine, what
+// it was called with last is passed over.
+func (t *trial) giveBack() {
+	for i := range t.calling {
+		if s := &t.calling[i]; s.fate != settled {
+			s.fate = givenUp
+		}
+	}
+	for _, sent := range t.named {
+		t.postpone(sent, false)
+	}
+	t.gather()
+	var rest []Sent
+	for _, s := range t.batch {
+		switch s.fate {
+		case open:
+			rest = append(rest, s)
+		case alone:
+			t.postpone([]Sent{s}, false)
+		case panicked:
+			t.postpone([]Sent{s}, true)
+		case givenUp:
+			taken := s.Entry.Deltas
+			t.queue.Drop(s.Entry)
+			t.flow.Intake.TakeBack(taken)
+		}
+	}
+	t.postpone(rest, false)
+	if t.taken {
+		t.flow.Report.GivenBack()
+	}
+}
+
+// postpone has events tried again together.
+func (t *trial) postpone(sent []Sent, panicked bool) {
+	if len(sent) == 0 {
+		return
+	}
+	entries := make([]*deltaqueue.Entry, len(sent))
+	for i, s := range sent {
+		entries[i] = s.Entry
+		if s.fate == open || s.fate == alone {
+			s.Entry.Ambiguous++
+		}
+	}
+	// All have failed equally often.
+	t.queue.Postpone(entries, backoff.RetryDelay(entries[0].Attempts), panicked)
+}

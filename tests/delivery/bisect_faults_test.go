@@ -1,0 +1,463 @@
+package delivery_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// What a part of a batch has taken in is acknowledged, although the handler ends its goroutine in a
+// later part: the deletion of such an object is told.
+func TestADeletionOfWhatAPartOfABatchTook(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		exited := false
+		b := harness.Batches{See: busy}
+		var tried [][]string
+		b.Fail = func(batch []string) error {
+			tried = append(tried, batch)
+			switch {
+			case len(batch) > 1:
+				return errors.New("no")
+			case strings.Contains(batch[0], "a/4") && !exited:
+				exited = true
+				runtime.Goexit()
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, exited)
+		state := b.State()
+		var have []string
+		for key := range state {
+			if key != "z/busy" {
+				have = append(have, key)
+			}
+		}
+		require.NotEmpty(t, have)
+		w.DeletePods(have...)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for _, key := range have {
+			require.NotContains(t, b.State(), key, "the handler acknowledged it, and is never told that it is gone")
+		}
+	})
+}
+
+// What FailedEvents do not name is acknowledged, although the ErrorHandler ends its goroutine when it
+// is told of them.
+func TestAnErrorHandlerEndsItsGoroutineAtFailedEvents(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		b := harness.Batches{See: busy}
+		once := false
+		b.Fail = func(batch []string) error {
+			if once {
+				return nil
+			}
+			return refusing(batch, "a/2")
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: func(_ *informer.Reflector, err error) {
+			var e *informer.BatchError
+			if errors.As(err, &e) && !once {
+				once = true
+				runtime.Goexit()
+			}
+		}})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, once)
+		require.Contains(t, b.State(), "a/1")
+		w.DeletePods("a/1")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.NotContains(t, b.State(), "a/1")
+	})
+}
+
+// An error of the handler's own that wraps ErrPassedOver, of an informer that feeds it for instance, is
+// an error as any other.
+func TestAnErrorThatWrapsErrPassedOver(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		b := harness.Batches{See: busy}
+		n := 0
+		b.Fail = func(batch []string) error {
+			if n++; n == 2 {
+				return fmt.Errorf("upstream: %w", informer.ErrPassedOver)
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		time.Sleep(time.Hour)
+		for _, p := range []string{"a/1", "a/2", "a/3"} {
+			w.UpdatePod(p, "x")
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		w.RequireState(&b.Recorder)
+	})
+}
+
+// The same within FailedEvents.
+func TestFailedEventsThatWrapErrPassedOver(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		b := harness.Batches{See: busy}
+		n := 0
+		b.Fail = func(batch []string) error {
+			if n++; n == 2 {
+				return informer.FailedEvents{{Index: 0, Err: informer.ErrPassedOver}, {Index: 1}}
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		w.RequireState(&b.Recorder)
+	})
+}
+
+// FailedEvents that are joined, as of two tables, acknowledge nothing: the events of the others are
+// not known.
+func TestFailedEventsThatAreJoinedAcknowledgeNothing(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		var tried [][]string
+		b := harness.Batches{See: busy}
+		b.Fail = func(batch []string) error {
+			if tried = append(tried, batch); len(tried) == 2 {
+				return errors.Join(informer.FailedEvents{{Index: 0}}, informer.FailedEvents{{Index: 2}})
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Contains(t, slices.Concat(tried[2:]...), "add a/3", "it was named, and is never told again")
+	})
+}
+
+// FailedEvents that are joined with another error, of a transaction that was not committed for
+// instance, acknowledge nothing.
+func TestFailedEventsJoinedWithAnotherErrorAcknowledgeNothing(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		var tried [][]string
+		b := harness.Batches{See: busy}
+		b.Fail = func(batch []string) error {
+			if tried = append(tried, batch); len(tried) == 2 {
+				return errors.Join(informer.FailedEvents{{Index: 0}}, errors.New("commit: the connection is lost"))
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Contains(t, slices.Concat(tried[2:]...), "add a/3")
+	})
+}
+
+func testSideBySide(t *testing.T, poison, first int, traffic bool) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		pods := harness.Keys(500)
+		p := &poisoned{keys: sets.New(pods[first : first+poison]...)}
+		b := harness.Batches{}
+		_, stop := p.follow(w, pods, &b)
+		defer stop()
+		w.CreatePods("b/other")
+		for n := range 100 {
+			time.Sleep(100 * time.Millisecond)
+			if traffic {
+				w.UpdatePod("b/other", fmt.Sprint(n))
+			}
+		}
+		synctest.Wait()
+		require.Len(t, b.State(), 501-poison)
+		require.Less(t, len(p.calls), 300)
+	})
+}
+
+// Events that fail side by side, as the pods of one Deployment do in a list, hold up the others for
+// seconds, whether other objects change meanwhile or not.
+func TestManyEventsThatFailSideBySide(t *testing.T) {
+	for _, poison := range []int{10, 15, 20, 50} {
+		for _, first := range []int{0, 230} {
+			for _, traffic := range []bool{false, true} {
+				t.Run(fmt.Sprint(poison, "/", first, "/", traffic), func(t *testing.T) { testSideBySide(t, poison, first, traffic) })
+			}
+		}
+	}
+}
+
+// Where all of a batch fails, and other batches go on, as when one table of many is locked, the calls
+// are at most twice as many as those for one event.
+func TestAPartOfADestinationIsAway(t *testing.T) {
+	calls := func(pods int, traffic bool) (calls int) {
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			p := &poisoned{}
+			b := harness.Batches{See: busy}
+			_, stop := p.follow(w, nil, &b)
+			defer stop()
+			synctest.Wait()
+			together(w, func() {
+				w.CreatePods(harness.Keys(pods)...)
+				p.keys = sets.New(harness.Keys(pods)...)
+			})
+			w.CreatePods("b/other")
+			for n := range 3600 {
+				time.Sleep(time.Second)
+				if traffic {
+					w.UpdatePod("b/other", fmt.Sprint(n))
+				}
+			}
+			for _, c := range p.calls {
+				if c[0] != "b/other" {
+					calls++
+				}
+			}
+		})
+		return calls
+	}
+	one := calls(1, true)
+	require.LessOrEqual(t, calls(500, false), 2*one)
+	require.LessOrEqual(t, calls(500, true), 2*one)
+}
+
+// What a part of a batch has taken in is in a checkpoint that is saved while other parts are tried.
+func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		store := &harness.MemoryCheckpoint{}
+		b := harness.Batches{See: busy}
+		b.Fail = func(batch []string) error {
+			if strings.Contains(batch[0], "a/other") {
+				return nil
+			}
+			if slices.ContainsFunc(batch, func(e string) bool { return strings.Contains(e, "a/4") }) {
+				time.Sleep(20 * time.Second) // a statement timeout
+				return errors.New("timeout")
+			}
+			return nil
+		}
+		first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, Workers: 2, CheckpointInterval: time.Second})
+		stop := harness.Start(first.RunWithContext)
+		defer stop()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
+		var taken time.Time
+		for n := 0; taken.IsZero() || time.Since(taken) < 15*time.Second; n++ {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if n == 0 {
+				w.CreatePods("a/other")
+			} else {
+				w.UpdatePod("a/other", fmt.Sprint(n))
+			}
+			if _, has := b.State()["a/1"]; has && taken.IsZero() {
+				taken = time.Now()
+			}
+			require.Less(t, n, 500)
+		}
+		synctest.Wait()
+		require.Contains(t, b.State(), "a/1", "OnBatch has returned nil for it 15 s ago")
+		killed := store.Killed()
+
+		w.DeletePods("a/1")
+		w.Compact()
+		again := harness.Batches{}
+		second := harness.Follow(w, informer.InformerConfig{BatchHandler: &again, Checkpoint: killed})
+		defer harness.Start(second.RunWithContext)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, slices.ContainsFunc(again.Events(), func(e string) bool { return strings.HasPrefix(e, "delete a/1") }), "never told that a/1 is gone")
+	})
+}
+
+// Run ends in any call of a batch that is tried in parts: none comes after that, and the next informer
+// is told just of what was not taken in.
+func TestRunEndsWhileABatchIsTriedInParts(t *testing.T) {
+	for at := range 14 {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				store := &harness.MemoryCheckpoint{}
+				b := harness.Batches{}
+				calls := 0
+				var stopping atomic.Bool
+				stopped := make(chan struct{})
+				var stop func()
+				b.Fail = func(batch []string) error {
+					if stopping.Load() {
+						t.Errorf("a call after the end of ctx")
+					}
+					if calls++; calls == at+1 {
+						stopping.Store(true)
+						go func() { defer close(stopped); stop() }()
+						synctest.Wait()
+					}
+					for _, e := range batch {
+						if strings.Contains(e, "a/0003") {
+							return errors.New("no")
+						}
+					}
+					return nil
+				}
+				w.CreatePods(harness.Keys(8)...)
+				first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store})
+				stop = harness.Start(first.RunWithContext)
+				time.Sleep(time.Hour)
+				<-stopped
+				have := b.State()
+				again := harness.Batches{}
+				second := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
+				defer harness.Start(second.RunWithContext)()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Len(t, again.Events(), 8-len(have))
+			})
+		})
+	}
+}
+
+// Objects are replaced, changed and deleted in any call of a batch that is tried in parts.
+func TestObjectsAreReplacedWhileABatchIsTriedInParts(t *testing.T) {
+	for at := range 12 {
+		for _, most := range []int{1, 2, 8} {
+			t.Run(fmt.Sprint(at, "/", most), func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					b := harness.Batches{}
+					calls, failing := 0, true
+					b.Fail = func(batch []string) error {
+						if calls++; calls == at+1 {
+							w.DeletePods("a/0003", "a/0002")
+							w.CreatePods("a/0003", "a/0002")
+							w.UpdatePod("a/0001", "x")
+							w.DeletePods("a/0004")
+						}
+						for _, e := range batch {
+							if failing && strings.Contains(e, "a/0003") {
+								return errors.New("no")
+							}
+						}
+						return nil
+					}
+					w.CreatePods(harness.Keys(8)...)
+					i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
+					defer harness.Start(i.RunWithContext)()
+					time.Sleep(time.Hour)
+					failing = false
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					w.RequireState(&b.Recorder)
+					require.Zero(t, i.Status().Queued)
+					require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+				})
+			})
+		}
+	}
+}
+
+// A panic in any call of a batch that is tried in parts holds up that event alone, and not for long.
+func TestAPanicWhileABatchIsTriedInParts(t *testing.T) {
+	harness.SurvivePanics(t)
+	for at := range 12 {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				b := harness.Batches{}
+				calls := 0
+				b.Fail = func(batch []string) error {
+					if calls++; calls == at+1 {
+						panic("x")
+					}
+					for _, e := range batch {
+						if strings.Contains(e, "a/0003") {
+							return errors.New("no")
+						}
+					}
+					return nil
+				}
+				w.CreatePods(harness.Keys(8)...)
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				require.Len(t, b.State(), 7)
+				require.Equal(t, 1, i.Status().Queued)
+			})
+		})
+	}
+}
+
+// A destination that refuses batches for their size gets smaller ones.
+func TestAHandlerThatTakesSmallBatchesOnly(t *testing.T) {
+	for _, largest := range []int{1, 2, 3, 50, 99, 249} {
+		t.Run(fmt.Sprint(largest), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				b := harness.Batches{Fail: func(batch []string) error {
+					if len(batch) > largest {
+						return errors.New("too many")
+					}
+					return nil
+				}}
+				w.CreatePods(harness.Keys(500)...)
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				require.True(t, i.HasSynced())
+				w.RequireState(&b.Recorder)
+			})
+		})
+	}
+}
+
+// FailedEvents do not count among the three failures after which a batch is tried in parts.
+func TestFailedEventsDoNotCountTowardsParts(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		b := harness.Batches{See: busy}
+		var tried [][]string
+		b.Fail = func(batch []string) error {
+			tried = append(tried, batch)
+			switch len(tried) {
+			case 2, 3:
+				return refusing(batch, "a/1", "a/2")
+			case 4:
+				return errors.New("a blip")
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{"add a/1", "add a/2"}, tried[4])
+	})
+}
