@@ -123,7 +123,22 @@ func (h handler) OnBatch(_ context.Context, events []informer.Event) error {
 	for _, e := range events {
 		h.kept.keep(h.dice, e.Object)
 	}
-	return h.behaviour.call(h.died)
+	err := h.behaviour.call(h.died)
+	if err == nil || h.dice.one(2) {
+		return err
+	}
+	return h.someOf(events, err)
+}
+
+// someOf is err of some of the events of a batch, of one at least.
+func (h handler) someOf(events []informer.Event, err error) (failed informer.FailedEvents) {
+	first := h.dice.n(len(events))
+	for i := range events {
+		if i == first || h.dice.one(4) {
+			failed = append(failed, informer.FailedEvent{Index: i, Err: err})
+		}
+	}
+	return failed
 }
 
 // gate is the outermost handler of a process: nothing passes once that is dead.

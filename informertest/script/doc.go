@@ -46,7 +46,8 @@
 //	                     what is asked of the informers that start from now on, see [Config]
 //	handler [slow=D] [errors=N] [panics=N] [exits=N]
 //	                     from now on, each call takes a random time of at most D, and one in N fails, panics, and ends
-//	                     its goroutine; what is left out does not happen
+//	                     its goroutine; what is left out does not happen. A batch fails as a whole, or some of its
+//	                     events do
 //	hold                 calls of the handler do not return; nor could a stop, which is an error meanwhile
 //	release              until now
 //	warm                 fill the storage of the first informer with what there is now
