@@ -5,13 +5,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // conns knows the open connections of a server, and waits for the goroutines that serve them.
 type conns struct {
 	mu     sync.Mutex
-	open   map[net.Conn]struct{}
-	closed bool // cut whatever still comes
+	open   map[net.Conn]*time.Timer // which cuts it, nil without one
+	closed bool                     // cut whatever still comes
 	// Whether a connection that has just come is reset at once.
 	refuses func() bool
 	// The open connections and the handlers under way: those of HTTP/2 may outlive their
@@ -27,9 +28,9 @@ func (c *conns) observe(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		if c.open == nil {
-			c.open = map[net.Conn]struct{}{}
+			c.open = map[net.Conn]*time.Timer{}
 		}
-		c.open[conn] = struct{}{}
+		c.open[conn] = nil
 		c.wg.Add(1)
 		switch {
 		case c.closed:
@@ -38,7 +39,10 @@ func (c *conns) observe(conn net.Conn, state http.ConnState) {
 			resetOne(conn)
 		}
 	case http.StateClosed, http.StateHijacked:
-		if _, ok := c.open[conn]; ok {
+		if cutter, ok := c.open[conn]; ok {
+			if cutter != nil {
+				cutter.Stop()
+			}
 			delete(c.open, conn)
 			c.wg.Done()
 		}
@@ -72,6 +76,15 @@ func (c *conns) cut() {
 	defer c.mu.Unlock()
 	for conn := range c.open {
 		cutOne(conn)
+	}
+}
+
+// cutAfter closes a connection after a while, unless it is to be closed sooner.
+func (c *conns) cutAfter(conn net.Conn, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cutter, ok := c.open[conn]; ok && cutter == nil {
+		c.open[conn] = time.AfterFunc(d, func() { cutOne(conn) })
 	}
 }
 

@@ -56,11 +56,21 @@
 //	heal := server.Inject(fault)
 //	defer heal()
 //
-// Connections are refused, cut or hang, bodies are broken off, slow or compressed wrongly, items
-// are garbage, of another type or huge, answers are errors, watches lose their bookmarks or their
+// Connections are refused, cut, given up by a GOAWAY or hang, bodies are broken off, slow or
+// compressed wrongly, items take their time or are garbage, of another type or huge, answers are errors, watches lose their bookmarks or their
 // order, a replica lags behind: the functions that return an [Effect] say how. Dice decide where a
 // fault gives odds; they begin with [Options].Seed. Close is never held up by a fault, and the log
 // of [Server.Requests] has the requests that faults answered.
+//
+// Some servers of today, as faults:
+//
+//	list page=first without=resourceVersion 429 retry-after=1
+//	                          its watch cache is behind etcd, and lists have to wait for it
+//	without=limit 429 retry-after=1
+//	                          its watch cache is not ready: only pages are read from etcd
+//	watch-list delay=5ms      a conversion webhook takes 8 minutes for 100,000 objects
+//	with=shardSelector 422    it checks parameters, and does not know this one
+//	goaway odds=50            it balances its connections: --goaway-chance=0.02, with Options.TLS
 //
 // Other things go wrong at once and for good: [Server.Compact], [Server.CloseClientConnections],
 // [Server.SetResourceVersion], [Server.Backup] with [Server.Restore], [Server.RemoveResource].

@@ -80,17 +80,55 @@ func (x *exchange) wait() <-chan struct{} {
 // find returns the effect of one of the kinds that meets the request and was injected first; ok is
 // false when there is none.
 func (x *exchange) find(kinds ...effectKind) (e Effect, ok bool) {
+	f, ok := x.findFault(kinds...)
+	return f.Effect, ok
+}
+
+// findFault returns the fault of that effect.
+func (x *exchange) findFault(kinds ...effectKind) (f Fault, ok bool) {
 	if x.many.Load() == 0 {
-		return e, false
+		return f, false
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, m := range x.meetings {
 		if slices.Contains(kinds, m.fault.Effect.kind) {
-			return m.fault.Effect, true
+			return m.fault.Fault, true
 		}
 	}
-	return e, false
+	return f, false
+}
+
+// closesAfter is how long faults let a watch last; ok is false if none limits it.
+func (x *exchange) closesAfter() (d time.Duration, ok bool) {
+	if x.many.Load() == 0 {
+		return 0, false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, m := range x.meetings {
+		if e := m.fault.Effect; e.kind == effectClose && (!ok || e.time < d) {
+			d, ok = e.time, true
+		}
+	}
+	return d, ok
+}
+
+// dawdle waits for as long as the next item takes, and not beyond until.
+func (x *exchange) dawdle(until time.Time) error {
+	began := time.Now()
+	for x.many.Load() > 0 {
+		changed := x.wait()
+		e, ok := x.find(effectDelay)
+		left := min(e.time-time.Since(began), time.Until(until))
+		if !ok || left <= 0 {
+			return nil
+		}
+		if err := x.sleep(left, changed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *exchange) has(kind effectKind) bool {

@@ -3,6 +3,7 @@ package informertest
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -39,12 +40,24 @@ type Match struct {
 	Verbs    []string
 	Resource schema.GroupVersionResource // zero: every one
 	Page     Page                        // other than AnyPage, only lists are met
+	// With and Without name parameters of the query, for instance limit or resourceVersion. Only
+	// requests are met that have the one and lack the other. A parameter without a value is
+	// lacking.
+	With, Without string
 }
 
 // Fault is one thing that goes wrong with requests to a [Server]. Its text form, which [ParseFault]
 // reads, is one line:
 //
 //	list page=later 410 times=1
+//
+// This is a server whose watch cache is behind, so that it serves no consistent list:
+//
+//	list page=first without=resourceVersion 429 retry-after=1
+//
+// And this one does not know a parameter:
+//
+//	with=shardSelector 422
 //
 // A fault meets only requests that its effect can happen to: one about bookmarks for instance
 // counts no lists. One that could meet none at all is invalid. Numbers are at most 2147483647.
@@ -61,6 +74,8 @@ const (
 	maxCount = 1<<31 - 1
 	// maxPadding is how many bytes an object can be padded by.
 	maxPadding = 64 << 20
+	// maxTime is the longest time in a fault.
+	maxTime = 24 * time.Hour
 )
 
 // effectKind names what an effect does.
@@ -93,6 +108,8 @@ const (
 	effectForeign
 	effectCorrupt
 	effectWrongChecksum
+	effectDelay
+	effectGoAway
 )
 
 // Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one
@@ -104,6 +121,8 @@ type Effect struct {
 	clean bool // of effectCut
 	late  bool // of effectErrorEvent
 	retry int  // of effectStatus: Retry-After in seconds, 0 for none
+	// time is that of effectDelay, effectClose and effectGoAway; 0 for none.
+	time time.Duration
 }
 
 // Refuse (text: refuse) refuses connections: dialling fails, or on a loopback port the connection
@@ -133,6 +152,12 @@ func CutClean(n int) Effect { return Effect{kind: effectCut, n: n, clean: true} 
 // Slow (text: slow=N) lets no more than n bytes of a body through per second.
 func Slow(n int) Effect { return Effect{kind: effectSlow, n: n} }
 
+// Delay (text: delay=D, a duration such as 250ms) makes each item of a list's page and each event of
+// a watch that is no bookmark take d, as at a server that asks a slow conversion webhook. A watch
+// shows each as soon as it is there. A page is sent when all its items are there, or as many as fill
+// the buffer of the server.
+func Delay(d time.Duration) Effect { return Effect{kind: effectDelay, time: d} }
+
 // Garbage (text: garbage=I) makes the i-th item of a list's page, or the i-th event of a watch that
 // is no bookmark, something that cannot be read as an object, while all around it is well-formed.
 // The first is 1; in a watch under way it is the first after the injection.
@@ -156,7 +181,8 @@ func Oversize(i, bytes int) Effect { return Effect{kind: effectOversize, n: i, s
 
 // Status (text: the code, for instance 503) answers with a Status of that HTTP code, from 400 to
 // 599. 410 is what a kube-apiserver says of a forgotten history: to a list the reason Expired, on
-// its later pages with a token to go on inconsistently, and to a watch an ERROR event.
+// its later pages with a token to go on inconsistently, and to a watch an ERROR event. 400 and 422
+// name the parameter of [Match].With, if there is one, as the parameter that is unknown.
 func Status(code int) Effect { return Effect{kind: effectStatus, n: code} }
 
 // RetryAfter (text: retry-after=N beside the code) returns the effect with a Retry-After of d,
@@ -202,6 +228,24 @@ func EndlessWatchList() Effect { return Effect{kind: effectEndlessWatchList} }
 
 // CloseWatch (text: close) ends a watch cleanly at once, a new one before its first event.
 func CloseWatch() Effect { return Effect{kind: effectClose} }
+
+// CloseWatchAfter (text: close=D, a duration such as 5m) ends a watch cleanly when it has lasted for
+// d, also in the midst of the initial events of a watch-list, as a proxy may. 0 is CloseWatch.
+func CloseWatchAfter(d time.Duration) Effect { return Effect{kind: effectClose, time: d} }
+
+// GoAway (text: goaway) answers, and tells the client not to use the connection any more: with
+// HTTP/2 by a GOAWAY, after which the streams that are there go on, with HTTP/1.1 by "Connection:
+// close". A kube-apiserver does so with --goaway-chance, of which 0.02 is "goaway odds=50".
+func GoAway() Effect { return Effect{kind: effectGoAway} }
+
+// GoAwayAndCut (text: goaway=D, a duration such as 10s) is GoAway, but the connection is cut d
+// later, with all that it still carries, as by a server that stops.
+func GoAwayAndCut(d time.Duration) Effect {
+	if d == 0 {
+		d = -1 // which is refused
+	}
+	return Effect{kind: effectGoAway, time: d}
+}
 
 // Lag (text: lag) serves from a replica that stands still since the fault was injected, and catches
 // up when it is healed. A list or get at resource version "0" or at one that the replica has
@@ -259,7 +303,7 @@ func (f Fault) validate() error {
 		return err
 	}
 	if f.Effect.kind == effectRefuse && !f.Match.zero() {
-		return errors.New("refuse meets connections, so it takes no verbs, resource or page")
+		return errors.New("refuse meets connections, so it takes no verbs, resource, page or parameter")
 	}
 	if f.Effect.kind != effectRefuse && len(f.verbs()) == 0 {
 		return fmt.Errorf("it meets nothing: %s happens to %s only", f.Effect, strings.Join(f.Effect.verbs(), ", "))
@@ -286,7 +330,7 @@ func (m Match) verbs() []string {
 }
 
 func (m Match) zero() bool {
-	return m.Verbs == nil && m.Resource.Empty() && m.Page == AnyPage
+	return m.Verbs == nil && m.Resource.Empty() && m.Page == AnyPage && m.With == "" && m.Without == ""
 }
 
 func (m Match) validate() error {
@@ -317,6 +361,14 @@ func (m Match) validate() error {
 	if len(m.verbs()) == 0 {
 		return fmt.Errorf("only lists have pages, not %s", strings.Join(m.Verbs, ", "))
 	}
+	for _, name := range []string{m.With, m.Without} {
+		if strings.ContainsFunc(name, func(c rune) bool { return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') }) {
+			return fmt.Errorf("no parameter has the name %q", name)
+		}
+	}
+	if m.With != "" && m.With == m.Without {
+		return fmt.Errorf("no request has the parameter %s and lacks it", m.With)
+	}
 	return nil
 }
 
@@ -335,6 +387,8 @@ func (e Effect) validate() error {
 		return fmt.Errorf("%s: the number must be from %d to %d", e, least, most)
 	case e.kind == effectOversize && (e.size < 1 || e.size > maxPadding):
 		return fmt.Errorf("%s: the size must be from 1 to %d bytes", e, maxPadding)
+	case e.time < 0 || e.time > maxTime || e.time == 0 && e.kind == effectDelay:
+		return fmt.Errorf("%s: the time must be more than 0 and at most %v", e, maxTime)
 	case e.retry < 0:
 		return fmt.Errorf("%s: the time to retry after must not be negative", e)
 	case e.retry > 0 && e.kind != effectStatus:
@@ -348,7 +402,7 @@ func (e Effect) verbs() []string {
 	switch e.kind {
 	case effectRefuse:
 		return nil // it happens to connections
-	case effectGarbage, effectMistyped, effectOversize:
+	case effectGarbage, effectMistyped, effectOversize, effectDelay:
 		return []string{verbList, verbWatch, verbWatchList}
 	case effectRepeatToken, effectForeign:
 		return []string{verbList}
@@ -363,7 +417,7 @@ func (e Effect) verbs() []string {
 // underWay reports whether the effect still happens to a request that is being answered already.
 func (e Effect) underWay(verb string) bool {
 	switch e.kind {
-	case effectHang, effectCut, effectSlow:
+	case effectHang, effectCut, effectSlow, effectDelay:
 		return true
 	case effectGarbage, effectMistyped, effectUnversioned, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList,
 		effectClose, effectLag, effectRepeat, effectSwap, effectLose:
@@ -377,6 +431,7 @@ type inquiry struct {
 	verb     string
 	resource schema.GroupVersionResource
 	page     Page // FirstPage or LaterPages of a list, else AnyPage
+	query    url.Values
 }
 
 // matches reports whether the fault is about such a request at all.
@@ -388,5 +443,7 @@ func (f Fault) matches(q inquiry) bool {
 	return slices.Contains(verbs, q.verb) &&
 		slices.Contains(f.Effect.verbs(), q.verb) &&
 		(f.Resource.Empty() || f.Resource == q.resource) &&
-		(f.Page == AnyPage || f.Page == q.page)
+		(f.Page == AnyPage || f.Page == q.page) &&
+		(f.With == "" || q.query.Get(f.With) != "") &&
+		(f.Without == "" || q.query.Get(f.Without) == "")
 }

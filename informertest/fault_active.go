@@ -9,17 +9,17 @@ import (
 
 // Inject makes a fault happen to requests from now on, until it is healed: by the function
 // returned, which may be called more than once, or by [Server.Heal]. Effects on the content of a
-// response also meet responses under way, in the order of its arrival: hang, cut, slow, and on
+// response also meet responses under way, in the order of its arrival: hang, cut, slow, delay, and on
 // watches garbage, mistyped, unversioned, oversize, error-event, close, lag, repeat, swap and those
 // about bookmarks. Inject panics when the fault is invalid; [ParseFault] of its text then gives an
 // error.
 //
 // Several faults may be there at once. A request counts with every one that it matches, in the
 // order of their injection, whatever the others do to it. What is done then, in this order: it
-// hangs; its connection is reset; it is answered with a status, that of the fault injected first (a
+// hangs; its connection is reset; the client is told to leave its connection; it is answered with a status, that of the fault injected first (a
 // refused watch-list is a status too); sendInitialEvents is ignored; a lagging replica answers; a
 // list is foreign, or has the token that it was asked with; a watch is closed; it ends with an
-// ERROR event; bookmarks are withheld; an item or event is made garbage, or else mistyped, or else
+// ERROR event; bookmarks are withheld; an item or event takes its time; it is made garbage, or else mistyped, or else
 // unversioned, or else padded; an event is swapped; an event is repeated; and of the bytes that
 // come out of all this, the lowest cut and the lowest speed hold, and nothing passes while anything
 // hangs. Refused connections come before all that. [Options].Wrap stands outside of it.

@@ -19,12 +19,12 @@ func inquire(req *http.Request, t target) (q inquiry, opts *metav1.ListOptions, 
 	if req.Method != http.MethodGet {
 		return q, nil, false
 	}
-	q = inquiry{verb: verbGet, resource: t.gvr}
+	q = inquiry{verb: verbGet, resource: t.gvr, query: req.URL.Query()}
 	if t.name != "" {
 		return q, nil, true
 	}
 	q.verb = verbList
-	read, err := listOptions(req.URL.Query())
+	read, err := listOptions(q.query)
 	switch {
 	case err != nil:
 		return q, nil, true
@@ -59,6 +59,13 @@ func (a *handler) serveFaulty(w http.ResponseWriter, req *http.Request, t target
 		}
 		panic(http.ErrAbortHandler)
 	}
+	if e, ok := x.find(effectGoAway); ok {
+		// For HTTP/2, the server of Go makes a GOAWAY of it, as it does for a kube-apiserver.
+		x.Header().Set("Connection", "close")
+		if conn, ok := req.Context().Value(connKey{}).(net.Conn); ok && e.time > 0 {
+			a.cutAfter(conn, e.time)
+		}
+	}
 	err := x.refusal(t, opts)
 	if err == nil {
 		if opts != nil && x.has(effectIgnoreWatchList) {
@@ -77,13 +84,19 @@ func (a *handler) serveFaulty(w http.ResponseWriter, req *http.Request, t target
 
 // refusal is the error that faults answer in place of the response, nil when they do not.
 func (x *exchange) refusal(t target, opts *metav1.ListOptions) error {
-	e, ok := x.find(effectStatus, effectRefuseWatchList)
+	f, ok := x.findFault(effectStatus, effectRefuseWatchList)
+	e := f.Effect
 	watching := x.verb == verbWatch || x.verb == verbWatchList
 	switch {
 	case !ok, e.n == http.StatusGone && watching:
 		return nil
 	case e.kind == effectRefuseWatchList:
 		return invalidOptions("sendInitialEvents", "it is not enabled on this server (a fault was injected)")
+	case f.With == "" || e.retry > 0:
+	case e.n == http.StatusBadRequest:
+		return apierrors.NewBadRequest(fmt.Sprintf("unknown query parameter %q (a fault was injected)", f.With))
+	case e.n == http.StatusUnprocessableEntity:
+		return invalidOptions(f.With, "unknown parameter (a fault was injected)")
 	}
 	return x.status(e, t, opts)
 }

@@ -25,6 +25,8 @@ type strain struct {
 	recent []frame
 	// The end bookmark was withheld for good, and with it all later ones.
 	endless bool
+	// The time of the watch was over before an event was there.
+	overtaken bool
 }
 
 // act does to the watch as a whole what faults want, and reports whether it is over.
@@ -42,7 +44,7 @@ func (w *watching) act() (over bool, err error) {
 		}
 	}
 	x.breakOff()
-	if x.has(effectClose) {
+	if w.overtaken || !time.Now().Before(w.ends()) {
 		return true, w.end()
 	}
 	if e, ok := x.find(effectErrorEvent); ok {
@@ -62,11 +64,34 @@ func (w *watching) sayBefore(e Effect) error {
 	return w.sendBookmark(w.cursor.rv, false)
 }
 
-// end lets go what is held back of a watch that is over.
-func (w *watching) end() error {
-	if w.held == nil {
+// ends is when the watch is over: after the time that it was asked for, or after a shorter one that
+// faults give it.
+func (w *watching) ends() time.Time {
+	if d, ok := w.exchange.closesAfter(); ok && d < w.duration {
+		return w.began.Add(d)
+	}
+	return w.began.Add(w.duration)
+}
+
+// dawdle waits for as long as the next event takes, or until the watch is overtaken. What is there
+// already is sent before.
+func (w *watching) dawdle() error {
+	if w.overtaken || !w.exchange.has(effectDelay) {
 		return nil
 	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	ends := w.ends()
+	if err := w.exchange.dawdle(ends); err != nil {
+		return err
+	}
+	w.overtaken = !time.Now().Before(ends)
+	return nil
+}
+
+// end sends what is left of a watch that is over.
+func (w *watching) end() error {
 	if err := w.release(); err != nil {
 		return err
 	}
@@ -155,7 +180,7 @@ func (a *handler) openAt(x *exchange, p watchPlan, done <-chan struct{}) watchPl
 
 // idle waits for the next thing to do.
 func (w *watching) idle(done, changed, faulty <-chan struct{}) {
-	until := w.deadline
+	until := w.ends()
 	if w.bookmarks && w.bookmark.Before(until) {
 		until = w.bookmark
 	}

@@ -372,7 +372,7 @@ func TestFaultHang(t *testing.T) {
 }
 
 func TestCloseIsNotHeldUpByFaults(t *testing.T) {
-	for _, fault := range []string{"hang", "slow=1", "lag", "swap=1"} {
+	for _, fault := range []string{"hang", "slow=1", "lag", "swap=1", "delay=1h", "goaway=1h"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := informertest.NewServer(informertest.Options{InMemory: true, TLS: true})
 			create(t, s, fiveObjects()...)

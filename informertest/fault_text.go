@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -17,6 +18,8 @@ const (
 	formNumber                       // =N
 	formOption                       // =N, or =N and the word of an option
 	formPlaceBytes                   // =N,BYTES
+	formTime                         // =D
+	formMaybeTime                    // nothing, or =D
 )
 
 // effectWord is an effect's name in the text of a fault.
@@ -33,6 +36,7 @@ var effectWords = []effectWord{
 	{effectHang, "hang", formWord},
 	{effectCut, "cut", formOption},
 	{effectSlow, "slow", formNumber},
+	{effectDelay, "delay", formTime},
 	{effectGarbage, "garbage", formNumber},
 	{effectMistyped, "mistyped", formNumber},
 	{effectUnversioned, "unversioned", formNumber},
@@ -43,7 +47,8 @@ var effectWords = []effectWord{
 	{effectIgnoreWatchList, "ignore-watch-list", formWord},
 	{effectRefuseWatchList, "refuse-watch-list", formWord},
 	{effectEndlessWatchList, "endless-watch-list", formWord},
-	{effectClose, "close", formWord},
+	{effectClose, "close", formMaybeTime},
+	{effectGoAway, "goaway", formMaybeTime},
 	{effectLag, "lag", formWord},
 	{effectRepeat, "repeat", formNumber},
 	{effectSwap, "swap", formNumber},
@@ -72,8 +77,10 @@ func (e Effect) word() string {
 			continue
 		}
 		switch {
-		case w.form == formWord:
+		case w.form == formWord, w.form == formMaybeTime && e.time == 0:
 			return w.word
+		case w.form == formTime, w.form == formMaybeTime:
+			return fmt.Sprintf("%s=%v", w.word, e.time)
 		case w.form == formPlaceBytes:
 			return fmt.Sprintf("%s=%d,%d", w.word, e.n, e.size)
 		case e.clean:
@@ -115,6 +122,12 @@ func (f Fault) String() string {
 	if f.Page != AnyPage {
 		words = append(words, "page="+f.Page.String())
 	}
+	if f.With != "" {
+		words = append(words, "with="+f.With)
+	}
+	if f.Without != "" {
+		words = append(words, "without="+f.Without)
+	}
 	words = append(words, f.Effect.String())
 	for _, c := range []struct {
 		name  string
@@ -132,6 +145,7 @@ func (f Fault) String() string {
 //	list watch watch-list get   the verbs, one word each or joined by commas; none: all but get
 //	resource=apps/v1/pods       of the core group: resource=v1/pods
 //	page=first  page=later
+//	with=NAME  without=NAME     a parameter of the query that is there, and one that is not
 //	skip=N  times=N  odds=N     0 is as if the word were missing
 //	the effect, exactly one     the functions that make an [Effect] name their words
 //
@@ -177,6 +191,10 @@ func (p *faultParser) word(word string) error {
 		p.fault.Resource, err = parseResourcePath(value)
 	case "page":
 		p.fault.Page, err = parsePage(value)
+	case "with":
+		p.fault.With, err = parseParameter(value)
+	case "without":
+		p.fault.Without, err = parseParameter(value)
 	case "skip":
 		p.fault.Skip, err = parseNumber(value)
 	case "times":
@@ -220,14 +238,19 @@ func (p *faultParser) effect(word, name, value string, hasValue bool) error {
 
 func (w effectWord) parse(value string, hasValue bool) (Effect, error) {
 	e := Effect{kind: w.kind}
-	if hasValue == (w.form == formWord) {
-		if hasValue {
-			return e, errors.New("it takes no number")
-		}
+	switch {
+	case hasValue && w.form == formWord:
+		return e, errors.New("it takes no number")
+	case !hasValue && w.form == formTime:
+		return e, errors.New("it needs a time")
+	case !hasValue && w.form != formWord && w.form != formMaybeTime:
 		return e, errors.New("it needs a number")
-	}
-	if w.form == formWord {
+	case !hasValue:
 		return e, nil
+	case w.form == formTime || w.form == formMaybeTime:
+		var err error
+		e.time, err = parseTime(value)
+		return e, err
 	}
 	number, rest, more := strings.Cut(value, ",")
 	var err error
@@ -255,6 +278,24 @@ func parseNumber(text string) (int, error) {
 		return 0, fmt.Errorf("%q is no number from 0 to %d", text, maxCount)
 	}
 	return int(n), nil
+}
+
+func parseTime(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no time, such as 250ms", text)
+	case d <= 0:
+		return 0, errors.New("the time must be more than 0")
+	}
+	return d, nil
+}
+
+func parseParameter(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("it needs the name of a parameter")
+	}
+	return text, nil // validate looks at its characters
 }
 
 func parsePage(text string) (Page, error) {

@@ -43,6 +43,15 @@ func TestParseFault(t *testing.T) {
 		"list corrupt=0":                      {Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Corrupt(0)},
 		"wrong-checksum":                      {Effect: informertest.WrongChecksum()},
 		"swap=4":                              {Effect: informertest.Swap(4)},
+		"delay=250ms":                         {Effect: informertest.Delay(250 * time.Millisecond)},
+		"close=5m0s":                          {Effect: informertest.CloseWatchAfter(5 * time.Minute)},
+		"goaway odds=50":                      {Effect: informertest.GoAway(), Odds: 50},
+		"goaway=1.5s":                         {Effect: informertest.GoAwayAndCut(1500 * time.Millisecond)},
+		"with=shardSelector 422":              {Match: informertest.Match{With: "shardSelector"}, Effect: informertest.Status(422)},
+		"list page=first without=resourceVersion 429 retry-after=1": {
+			Match:  informertest.Match{Verbs: []string{"list"}, Page: informertest.FirstPage, Without: "resourceVersion"},
+			Effect: informertest.Status(429).RetryAfter(time.Second),
+		},
 	} {
 		got, err := informertest.ParseFault(text)
 		require.NoError(t, err)
@@ -55,6 +64,7 @@ func TestParseFault(t *testing.T) {
 		"retry-after=2 page=any 503 odds=0":   "503 retry-after=2",
 		"watch-list get,list cut=7,clean":     "watch-list,get,list cut=7,clean",
 		"swap=1 resource=apps/v1/deployments": "resource=apps/v1/deployments swap=1",
+		"close=300s without=b with=a":         "with=a without=b close=5m0s",
 	} {
 		got, err := informertest.ParseFault(text)
 		require.NoError(t, err)
@@ -107,6 +117,21 @@ func TestParseFaultRefuses(t *testing.T) {
 		"hang retry-after=1":         "no time to retry after",
 		"503 retry-after=0":          "at least a second",
 		"list refuse":                "takes no verbs",
+		"with=limit refuse":          "takes no verbs",
+		"with= 503":                  "the name of a parameter",
+		"without=a_b 503":            `no parameter has the name "a_b"`,
+		"with=a without=a 503":       "has the parameter a and lacks it",
+		"with=a with=b 503":          `"with" comes twice`,
+		"delay":                      "needs a time",
+		"delay=0s":                   "more than 0",
+		"delay=-1s":                  "more than 0",
+		"delay=1":                    "is no time",
+		"delay=24h1ns":               "at most 24h",
+		"get delay=1s":               "it meets nothing: delay=1s happens to list, watch, watch-list only",
+		"close=0s":                   "more than 0",
+		"list close=1s":              "it meets nothing",
+		"goaway=":                    "is no time",
+		"goaway=0s":                  "more than 0",
 		"cut=99999999999999999999":   "is no number",
 		"503=1":                      "unknown word",
 		"resource=v1/po\u00e4s hang": "characters",
@@ -161,7 +186,10 @@ func drawFault(t *rapid.T) informertest.Fault {
 		informertest.NoBookmarks(), informertest.DropBookmarks(n.Draw(t, "n")), informertest.IgnoreWatchList(), informertest.RefuseWatchList(),
 		informertest.EndlessWatchList(), informertest.CloseWatch(), informertest.Lag(), informertest.Repeat(n.Draw(t, "n")), informertest.Swap(n.Draw(t, "n")), informertest.Lose(n.Draw(t, "n")),
 		informertest.Corrupt(n.Draw(t, "n")), informertest.WrongChecksum(),
+		informertest.GoAway(),
 	}
+	d := time.Duration(rapid.OneOf(rapid.Int64Range(-1, 100), rapid.Int64Range(0, int64(25*time.Hour)), rapid.Int64()).Draw(t, "time"))
+	effects = append(effects, informertest.Delay(d), informertest.CloseWatchAfter(d), informertest.GoAwayAndCut(d))
 	f := informertest.Fault{Effect: rapid.SampledFrom(effects).Draw(t, "effect")}
 	verbs := rapid.Permutation([]string{"list", "watch", "watch-list", "get"}).Draw(t, "verbs")
 	f.Verbs = slices.Clone(verbs[:rapid.IntRange(0, 4).Draw(t, "how many")])
@@ -174,6 +202,8 @@ func drawFault(t *rapid.T) informertest.Fault {
 		f.Resource.Version = rapid.StringMatching(`v[0-9=a-z]{1,3}`).Draw(t, "version")
 		f.Resource.Resource = rapid.StringMatching(`[a-z=,]{1,9}`).Draw(t, "resource")
 	}
+	parameter := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"limit", "resourceVersion"}), rapid.StringMatching(`[a-zA-Z_=-]{0,9}`))
+	f.With, f.Without = parameter.Draw(t, "with"), parameter.Draw(t, "without")
 	number := rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, 1<<31-1), rapid.Int())
 	f.Skip, f.Times, f.Odds = number.Draw(t, "skip"), number.Draw(t, "times"), number.Draw(t, "odds")
 	return f
@@ -200,7 +230,7 @@ func TestFaultsComeBackFromTheirText(t *testing.T) {
 }
 
 func FuzzParseFault(f *testing.F) {
-	for _, text := range []string{"list page=later 410 times=1", "oversize=1,2", "watch mistyped=3 odds=2", "cut=3,clean odds=2", "resource=apps/v1/d 503 retry-after=1", "watch-list,get lag skip=1"} {
+	for _, text := range []string{"list page=later 410 times=1", "oversize=1,2", "watch mistyped=3 odds=2", "cut=3,clean odds=2", "resource=apps/v1/d 503 retry-after=1", "watch-list,get lag skip=1", "with=limit without=continue 422", "delay=1m2s", "close=5ms", "goaway=9h odds=50"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

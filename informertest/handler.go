@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,6 +27,8 @@ type handler struct {
 	gzipAbove int
 	// gzipWatches tells that watches are compressed.
 	gzipWatches bool
+	// cutAfter cuts a connection after a while.
+	cutAfter func(net.Conn, time.Duration)
 	// Ends the watches when the server closes.
 	ctx context.Context
 }
@@ -183,7 +186,11 @@ func (a *handler) list(w *exchange, req *http.Request, t target, table *table, r
 	if w.has(effectRepeatToken) && opts.Continue != "" {
 		p.next = opts.Continue
 	}
-	p.taint, p.shard = w.taint, opts.ShardSelector
+	p.shard = opts.ShardSelector
+	p.taint = func() taint {
+		_ = w.dawdle(time.Now().Add(maxTime)) // a write finds that the client is gone
+		return w.taint()
+	}
 	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
 		return newCodec(r, as).list(out, p)
 	})

@@ -143,22 +143,25 @@ type watching struct {
 	zip     *zipper // what out writes to, nil unless the watch is compressed
 	flusher *http.ResponseController
 
-	deadline time.Time
+	began    time.Time
 	bookmark time.Time // when the next one is due
 }
 
 // run shows the initial state, then follows the writes until the watch is over. An error means that
 // the client is gone, or is unwritable.
 func (w *watching) run(ctx context.Context, initial []*object) error {
-	w.deadline = time.Now().Add(w.duration)
+	w.began = time.Now()
 	w.schedule()
-	if over, err := w.act(); over {
-		return err
-	}
 	for _, o := range initial {
+		if over, err := w.act(); over {
+			return err
+		}
 		if err := w.send(watch.Added, o); err != nil {
 			return err
 		}
+	}
+	if over, err := w.act(); over {
+		return err
 	}
 	if w.opening == openingStream && w.bookmarks {
 		if err := w.sendBookmark(w.cursor.rv, true); err != nil {
@@ -173,10 +176,10 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		if over, err := w.act(); over {
 			return err
 		}
-		now := time.Now()
-		if !now.Before(w.deadline) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return w.end()
 		}
+		now := time.Now()
 		got := w.cursor.take(w.exchange.replica())
 		due := w.bookmarks && !now.Before(w.bookmark)
 		if due && got.silent {
@@ -212,7 +215,7 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 func (w *watching) schedule() {
 	now := time.Now()
 	w.bookmark = now.Add(w.every)
-	if last := w.deadline.Add(-farewell); now.Before(last) && last.Before(w.bookmark) {
+	if last := w.began.Add(w.duration - farewell); now.Before(last) && last.Before(w.bookmark) {
 		w.bookmark = last
 	}
 }
@@ -258,6 +261,9 @@ func (w *watching) fail(cause error) error {
 }
 
 func (w *watching) send(kind watch.EventType, o *object) error {
+	if err := w.dawdle(); err != nil || w.overtaken {
+		return err
+	}
 	var text []byte
 	var err error
 	if t := w.exchange.taint(); t == (taint{}) {
