@@ -7,14 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// failureMemory remembers for which resources of a server something did not work that it may not
-// know: a watch-list, or a shardSelector.
+// failureMemory remembers for which resources of a server a query parameter did not work that it may
+// not know.
 type failureMemory struct {
 	mu       sync.Mutex
-	failures map[schema.GroupVersionResource]resourceFailure
+	failures map[resourceParameter]parameterFailure
 }
 
-type resourceFailure struct {
+type resourceParameter struct {
+	schema.GroupVersionResource
+	name string
+}
+
+type parameterFailure struct {
 	why  error
 	when time.Time
 }
@@ -23,23 +28,24 @@ type resourceFailure struct {
 const failureMemoryLasts = time.Hour
 
 func newFailureMemory() *failureMemory {
-	return &failureMemory{failures: map[schema.GroupVersionResource]resourceFailure{}}
+	return &failureMemory{failures: map[resourceParameter]parameterFailure{}}
 }
 
 // note notes that it did not work.
-func (m *failureMemory) note(gvr schema.GroupVersionResource, why error) {
+func (m *failureMemory) note(gvr schema.GroupVersionResource, name string, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.failures[gvr] = resourceFailure{why, time.Now()}
+	m.failures[resourceParameter{gvr, name}] = parameterFailure{why, time.Now()}
 }
 
 // failure returns why it did not work within the last hour, or nil.
-func (m *failureMemory) failure(gvr schema.GroupVersionResource) error {
+func (m *failureMemory) failure(gvr schema.GroupVersionResource, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.failures[gvr]
+	key := resourceParameter{gvr, name}
+	f, ok := m.failures[key]
 	if ok && time.Since(f.when) >= failureMemoryLasts {
-		delete(m.failures, gvr)
+		delete(m.failures, key)
 		return nil
 	}
 	return f.why

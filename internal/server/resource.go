@@ -101,17 +101,15 @@ func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 // configuration has DisableCompression.
 func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
 
-// WatchListFailure returns why a watch-list of the resource did not work lately, or nil.
-func (r *Resource) WatchListFailure() error { return r.server.watchLists.failure(r.resource) }
+// ParameterFailure returns why a query parameter did not work for the resource lately, or nil.
+func (r *Resource) ParameterFailure(name string) error {
+	return r.server.parameters.failure(r.resource, name)
+}
 
-// WatchListFailed notes that a watch-list did not work.
-func (r *Resource) WatchListFailed(why error) { r.server.watchLists.note(r.resource, why) }
-
-// ShardFailure returns why a shardSelector did not work for the resource lately, or nil.
-func (r *Resource) ShardFailure() error { return r.server.shards.failure(r.resource) }
-
-// ShardFailed notes that a shardSelector did not work.
-func (r *Resource) ShardFailed(why error) { r.server.shards.note(r.resource, why) }
+// ParameterFailed notes that a query parameter did not work.
+func (r *Resource) ParameterFailed(name string, why error) {
+	r.server.parameters.note(r.resource, name, why)
+}
 
 // Open asks for a list or, if opts say so, for a watch, and lends the body of the answer. If the
 // server answers with an error, that is an apierrors.APIStatus.

@@ -30,8 +30,7 @@ type Server struct {
 	// client is for what is read off the wire. Its requests are given a rate limiter.
 	client       rest.Interface
 	asksProtobuf bool
-	watchLists   *failureMemory
-	shards       *failureMemory
+	parameters   *failureMemory
 	presence     *presence
 	acquaintance *acquaintance
 }
@@ -57,8 +56,7 @@ func New(config *rest.Config) (*Server, error) {
 		httpClient:   httpClient,
 		client:       client,
 		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
-		watchLists:   newFailureMemory(),
-		shards:       newFailureMemory(),
+		parameters:   newFailureMemory(),
 		presence:     presence,
 		acquaintance: acquaintance,
 	}, nil

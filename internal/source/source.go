@@ -265,9 +265,11 @@ func (s *Source) Period() uint64 {
 // not.
 func (s *Source) HasWatchLists() bool { return s.resource != nil }
 
-func (s *Source) WatchListFailure() error { return s.resource.WatchListFailure() }
+func (s *Source) WatchListFailure() error {
+	return s.resource.ParameterFailure(watchListParameter)
+}
 
-func (s *Source) WatchListFailed(why error) { s.resource.WatchListFailed(why) }
+func (s *Source) WatchListFailed(why error) { s.resource.ParameterFailed(watchListParameter, why) }
 
 // Shown returns the resource version that the shared watches have come to, empty without any.
 func (s *Source) Shown() string {
