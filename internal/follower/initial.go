@@ -58,10 +58,12 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory")
 
 // rememberFallback notes that a list has worked where a watch-list did not. An error that is due
-// to the caller or its request, and not to the resource, is not remembered for others.
+// to the caller or its request, and not to the resource, is not remembered for others. Nor is one of
+// a server that is busy, and has said when to come again.
 func (f *Follower) rememberFallback() {
 	switch why := f.refusal; {
 	case apierrors.IsUnauthorized(why), apierrors.IsForbidden(why), apierrors.IsBadRequest(why):
+	case listwatch.RetryAfter(why) > 0:
 	default:
 		f.Source.WatchListFailed(why)
 	}
@@ -80,7 +82,9 @@ func (f *Follower) watchList(ctx context.Context, state listwatch.Start, opts me
 		// What stands between may hold the head back until there is more.
 		return listwatch.Outcome{Kind: listwatch.EndedEarly, ResourceVersion: state.Known}, watchListError(err)
 	case err != nil:
-		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err), Refused: true, RetryAfter: listwatch.RetryAfter(err)}, watchListError(err)
+		return listwatch.Outcome{
+			Kind: listwatch.ClassifyWatchList(err), Refused: true, RetryAfter: listwatch.RetryAfter(err), At: time.Now(),
+		}, watchListError(err)
 	}
 	f.opened = opened
 	opened.feed.Expect(source.InitialPatience)

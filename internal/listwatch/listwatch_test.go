@@ -39,6 +39,7 @@ func TestNext(t *testing.T) {
 	streams := Policy{WatchList: true}
 	lists := Start{Known: "5", Failures: 1, Lists: true}
 	failedOnce, failedTwice := Start{Known: "5", Failures: 1}, Start{Known: "5", Failures: 2}
+	told := Start{Known: "5", BusySince: now}
 	lastResort := Start{Known: "5", Failures: 2, Lists: true}
 	endedOnce := Start{Known: "6", Failures: 1}
 	for name, test := range map[string]struct {
@@ -111,7 +112,11 @@ func TestNext(t *testing.T) {
 		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
 		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, failed twice":       {policy: streams, state: failedOnce, kind: Outcome{Kind: Failed}, want: Step{State: lastResort, Effect: AbandonGeneration, Pause: RetryPause}},
-		"watch-list, told to wait":       {policy: streams, state: start, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch-list, told to wait":       {policy: streams, state: start, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second, At: now}, want: Step{State: told, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch-list, told again to wait": {policy: streams, state: told, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second, At: now.Add(5*time.Minute - 1)}, want: Step{State: told, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch-list, told for long":      {policy: streams, state: told, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second, At: now.Add(5 * time.Minute)}, want: Step{State: Start{Known: "5", BusySince: now, Lists: true}, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch-list, told, then failed":  {policy: streams, state: told, kind: Outcome{Kind: Failed, At: now.Add(5 * time.Minute)}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, told in the stream": {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, ResourceVersion: "5", RetryAfter: time.Second, At: now}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause, RetryAfter: time.Second}},
 		"watch-list, bad request":        {policy: streams, state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: lists, Effect: AbandonGeneration}},
 		"watch-list, refused":            {policy: streams, state: start, kind: Outcome{Kind: NoWatchList}, want: Step{State: lists, Effect: AbandonGeneration}},
 		"watch-list, refused, may wait":  {policy: streams, state: start, kind: Outcome{Kind: NoWatchList, Refused: true, RetryAfter: time.Second}, want: Step{State: lists, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},

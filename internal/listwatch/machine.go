@@ -32,6 +32,9 @@ type Start struct {
 	Failures int
 	// Lists tells that a list is read in place of a watch-list, because that did not work.
 	Lists bool
+	// BusySince is when the server refused the first of the newest watch-lists and said when to come
+	// again. Zero: the newest one was not refused like that.
+	BusySince time.Time
 }
 
 // Listing reads the pages of a generation.
@@ -225,7 +228,19 @@ func (p Policy) next(s State, o Outcome) Step {
 // or that the set is too large for the time that the server gives a slow client.
 const maxFailures = 2
 
+// maxBusy is for how long a server may say of watch-lists when to come again before a list is tried.
+// A kube-apiserver whose watch cache is not ready does so for minutes, and a list would be read from
+// etcd meanwhile.
+const maxBusy = 5 * time.Minute
+
 func (p Policy) nextStreaming(s Start, o Outcome) Step {
+	busy := o.Kind == Failed && o.Refused && o.RetryAfter > 0
+	switch {
+	case !busy:
+		s.BusySince = time.Time{}
+	case s.BusySince.IsZero():
+		s.BusySince = o.At
+	}
 	again := s
 	again.Failures++
 	if o.Shown { // that may be newer than what is known
@@ -240,6 +255,10 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	case NoWatchList, BadRequest:
 		again.Lists = true
 	default:
+		if busy {
+			again.Failures, again.Lists = s.Failures, o.At.Sub(s.BusySince) >= maxBusy
+			break
+		}
 		again.Lists = again.Failures >= maxFailures
 	}
 	next := Step{State: again, Effect: AbandonGeneration, Pause: RetryPause}
@@ -293,7 +312,7 @@ func Forgive(s State) State {
 	if !ok {
 		return s
 	}
-	start.Failures, start.Lists = 0, false
+	start.Failures, start.Lists, start.BusySince = 0, false, time.Time{}
 	return start
 }
 
