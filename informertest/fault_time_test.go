@@ -89,3 +89,16 @@ func TestFaultCloseAfter(t *testing.T) {
 		require.Equal(t, 10*time.Minute, time.Since(begin), "the time that was asked for is shorter")
 	})
 }
+
+// A watch whose time is over before an event is there tells no version that it has not come to.
+func TestOvertakenWatchSendsNoBookmark(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *informertest.Server) {
+		inject(t, s, "delay=130s")
+		w := follow(t, s, configMapsPath, "resourceVersion", "6", "allowWatchBookmarks", "true", "timeoutSeconds", "200")
+		create(t, s, configMap("c", "1", "x"))
+		time.Sleep(10 * time.Second)
+		create(t, s, configMap("c", "2", "x"))
+		w.want("ADDED 1 7")
+		w.wantEnd()
+	})
+}

@@ -282,7 +282,7 @@ func (w *watching) sendBookmark(rv uint64, initialEnd bool) error {
 	if err := w.release(); err != nil {
 		return err
 	}
-	if w.withholds(initialEnd) {
+	if w.overtaken || w.withholds(initialEnd) { // it would tell of what was not shown
 		return nil
 	}
 	text, err := w.codec.bookmark(rv, initialEnd)
