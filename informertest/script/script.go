@@ -142,6 +142,7 @@ func (s *Script) parseServer(a *args) error {
 	s.server.BookmarkInterval = a.namedDuration("bookmarks", 0)
 	s.server.ShardedListAndWatch = a.namedOne("shards", "off", "on") == "on"
 	s.server.GzipAbove = a.namedCount("gzip", 0)
+	s.server.TLS = a.namedOne("tls", "off", "on") == "on"
 	s.server.GzipWatches = a.namedOne("gzip-watches", "off", "on") == "on"
 	return a.end()
 }
