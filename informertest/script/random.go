@@ -95,6 +95,9 @@ func (w *writer) prepare(opts RandomOptions) {
 	if w.one(2) {
 		server = append(server, "gzip-watches=on")
 	}
+	if w.one(4) {
+		server = append(server, "tls=on")
+	}
 	if w.shards = opts.Shards; w.shards && w.one(2) {
 		server = append(server, "shards=on")
 	}
@@ -223,18 +226,22 @@ func (w *writer) pass(opts RandomOptions) {
 
 func (w *writer) fault() string {
 	var words []string
-	switch w.dice(4) {
+	switch w.dice(5) {
+	case 4: // of some parameters
+		words = append(words, w.pick(
+			"without=limit 429 retry-after=1", "list page=first without=resourceVersion 429 retry-after=1", "watch-list without=resourceVersion 429 retry-after=30",
+			"with=sendInitialEvents 422", "with=allowWatchBookmarks 422", "with=limit 422", "with=limit 400", "with=shardSelector 422", "with=resourceVersionMatch 422"))
 	case 0: // of any request
 		if of := w.pick("", "list", "watch", "watch-list", "list,watch,watch-list,get"); of != "" {
 			words = append(words, of)
 		}
-		words = append(words, w.effect("500", "503", "429 retry-after=2", "401", "403", "404", "410", "reset", "hang", "cut=%d", "cut=%d,clean", "slow=%d"))
+		words = append(words, w.effect("500", "503", "429 retry-after=2", "401", "403", "404", "410", "reset", "hang", "cut=%d", "cut=%d,clean", "slow=%d", "goaway", "goaway=3s", "delay=20ms", "delay=5s"))
 	case 3: // of a list
 		words = append(words, w.effect("list repeat-token", "list foreign", "list page=later 500", "list corrupt=%d", "list wrong-checksum"))
 	case 1: // of the content of a stream
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
-			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", "unversioned=%d", "corrupt=%d", "wrong-checksum", w.ordered("repeat=3")))
+			"close", "close=5m", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", "unversioned=%d", "corrupt=%d", "wrong-checksum", w.ordered("repeat=3")))
 	case 2: // of the server
 		words = append(words, w.pick("refuse", w.ordered("lag")))
 	}
