@@ -23,6 +23,8 @@ type RandomOptions struct {
 	// where it was before the next one runs. The informer has a checkpoint, and versions are
 	// numbers.
 	Restores bool
+	// TLS has one server in four speak TLS and HTTP/2.
+	TLS bool
 }
 
 // Random writes a script: a random history of objects, random faults, handlers, restarts, and a
@@ -95,7 +97,7 @@ func (w *writer) prepare(opts RandomOptions) {
 	if w.one(2) {
 		server = append(server, "gzip-watches=on")
 	}
-	if w.one(4) {
+	if opts.TLS && w.one(4) {
 		server = append(server, "tls=on")
 	}
 	if w.shards = opts.Shards; w.shards && w.one(2) {

@@ -95,7 +95,7 @@ func setFlag(t *testing.T, name, value string) {
 func scripts24h(turn int, shards bool) *rapid.Generator[*script.Script] {
 	return rapid.Custom(func(t *rapid.T) *script.Script {
 		dice := func(n int) int { return (rapid.IntRange(0, n-1).Draw(t, "dice") + turn) % n }
-		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000, Shards: shards})
+		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000, Shards: shards, TLS: true})
 	})
 }
 
@@ -214,7 +214,7 @@ func TestRestoredRandomScripts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := rapid.Custom(func(t *rapid.T) *script.Script {
 			dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
-			return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 3_000, Restores: true})
+			return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 3_000, Restores: true, TLS: true})
 		}).Draw(rt, "script")
 		result, err := play(t, peaceful(rt, s), script.Ours)
 		if err == nil {

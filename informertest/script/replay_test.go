@@ -98,6 +98,7 @@ func TestThisScript(t *testing.T) {
 // numbered is the random day of that number.
 func numbered(n uint64) *script.Script {
 	dice := rand.New(rand.NewPCG(n, 0))
+	// Without TLS, which takes minutes for each day under WebAssembly.
 	return script.Random(dice.IntN, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000})
 }
 
