@@ -65,6 +65,7 @@ func (l *link) hand(p *Proxy, from Side, source, sink stream) {
 			return
 		}
 		if n > 0 {
+			p.handed[from].Add(int64(n))
 			if _, err := sink.Write(buffer[:n]); err != nil {
 				l.cut()
 				return

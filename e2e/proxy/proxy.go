@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,7 +21,8 @@ type Proxy struct {
 	listener net.Listener
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
-	wg       sync.WaitGroup // all that was started
+	wg       sync.WaitGroup  // all that was started
+	handed   [2]atomic.Int64 // bytes, by the Side that they came from
 
 	mu      sync.Mutex
 	weather weather
@@ -79,6 +81,9 @@ func (p *Proxy) Halve(from Side) { p.change(halved{from}) }
 
 // Heal hands on everything at once again.
 func (p *Proxy) Heal() { p.change(fair{}) }
+
+// Handed is how many bytes from a side it has handed on, those included that it is handing on.
+func (p *Proxy) Handed(from Side) int64 { return p.handed[from].Load() }
 
 // Close cuts all connections, ends the proxy, waits for all that it started, and
 // returns why it had stopped to accept connections, if it had. Closing again does

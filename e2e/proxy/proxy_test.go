@@ -120,6 +120,8 @@ func dropAndHeal(t *testing.T, p *Proxy) {
 	c := call(t, p)
 	c.say(t, "one")
 	c.hear(t, "one")
+	require.EqualValues(t, len("one\n"), p.Handed(Client))
+	require.EqualValues(t, len("one\n"), p.Handed(Server))
 	p.Drop()
 	c.hearEnd(t)
 	requireNoAnswer(t, p)
