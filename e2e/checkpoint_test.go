@@ -138,7 +138,7 @@ func TestResumeAfterCompaction(t *testing.T) {
 // cluster, at the same address, is refused and stays as it is.
 func TestACheckpointOfAnotherCluster(t *testing.T) {
 	ctx := testContext(t)
-	mine, other := usual.Get(t), forgetful.Get(t)
+	mine, other := usual.Get(t), snapshots.get(ctx, t)
 	pods := newPods(ctx, t, mine, 20)
 	newPods(ctx, t, other, 5)
 	uid := func(c *cluster.Cluster) string {

@@ -47,7 +47,7 @@ func testCompaction(t *testing.T, times int, check func(*testing.T, *tap)) {
 		t.Run(setting.name, func(t *testing.T) {
 			const n, pageSize = 400, 50
 			ctx := testContext(t)
-			c := forgetful.Get(t)
+			c := snapshots.get(ctx, t)
 			pods := newPods(ctx, t, c, n)
 			var round atomic.Int64
 			seen := &tap{}
@@ -99,7 +99,7 @@ func changeAndCompact(ctx context.Context, c *cluster.Cluster, pods *cluster.Obj
 func TestCompactionBeforeTheWatch(t *testing.T) {
 	const n = 200
 	ctx := testContext(t)
-	c := forgetful.Get(t)
+	c := snapshots.get(ctx, t)
 	pods := newPods(ctx, t, c, n)
 	var once atomic.Bool
 	seen := &tap{}

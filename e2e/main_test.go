@@ -35,10 +35,15 @@ func (m inClusters) Run() (code int) {
 		return 1
 	}
 	usual.Options = cluster.Options{Binaries: binaries}
-	sharding.Options = cluster.Options{Binaries: binaries, APIServerFlags: []string{"--feature-gates=ShardedListAndWatch=true"}}
-	forgetful.Options = cluster.Options{Binaries: binaries, APIServerFlags: []string{cluster.WithoutListSnapshots}}
+	for _, g := range gates {
+		g.switched.Options = cluster.Options{Binaries: binaries, APIServerFlags: g.flags}
+	}
 	defer func() {
-		if err := errors.Join(usual.Close(), forgetful.Close(), sharding.Close()); err != nil {
+		err := usual.Close()
+		for _, g := range gates {
+			err = errors.Join(err, g.switched.Close())
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -60,18 +65,10 @@ func waitTogether() error {
 	return flag.Set("test.parallel", fmt.Sprint(parallelTrials))
 }
 
-// The clusters of this package. Every test works in a namespace of its own. Those
+// The clusters of this package: usual has the settings that servers have by default, and each of
+// gates has a feature gate that is switched. Every test works in a namespace of its own. Those
 // that do not run in parallel may kill the API server; the others run after them.
-var (
-	// usual has the settings that servers have by default.
-	usual cluster.Lazy
-
-	// sharding selects by the shardSelector of a request.
-	sharding cluster.Lazy
-
-	// forgetful reads list pages from etcd, so that compaction expires tokens.
-	forgetful cluster.Lazy
-)
+var usual cluster.Lazy
 
 func testContext(t *testing.T) context.Context { return cluster.TestContext(t, testTimeout) }
 

@@ -48,15 +48,14 @@ func follows(ctx context.Context, t *testing.T, c *cluster.Cluster, pods *cluste
 // ignores the selector. With both, the informers of two shards have each pod once, at first and
 // after changes.
 func TestShardsWithTheFeatureGateAndWithout(t *testing.T) {
-	for _, server := range []struct {
-		name    string
-		cluster *cluster.Lazy
-		knows   bool
-	}{{"with", &sharding, true}, {"without", &usual, false}} {
-		t.Run(server.name, func(t *testing.T) {
+	for name, knows := range map[string]bool{"with": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := testContext(t)
-			c := server.cluster.Get(t)
+			c := usual.Get(t) // also one that does not know the gate
+			if knows {
+				c = sharding.get(ctx, t)
+			}
 			pods := newPods(ctx, t, c, 300)
 			client, err := kubernetes.NewForConfig(c.Config())
 			require.NoError(t, err)
@@ -73,7 +72,7 @@ func TestShardsWithTheFeatureGateAndWithout(t *testing.T) {
 			}
 			list, err := raw(halves[0].String())
 			require.NoError(t, err)
-			if server.knows {
+			if knows {
 				require.Equal(t, &metav1.ShardInfo{Selector: halves[0].String()}, list.ShardInfo)
 				require.Len(t, list.Items, len(belongs(ctx, t, c, pods, halves[0])))
 			} else {
@@ -83,11 +82,11 @@ func TestShardsWithTheFeatureGateAndWithout(t *testing.T) {
 			two := informer.Shard{Key: informer.ShardByUID, End: 1 << 62}.String() + " || " + informer.Shard{Key: informer.ShardByUID, Start: 3 << 62}.String()
 			list, err = raw(two)
 			require.NoError(t, err)
-			if server.knows {
+			if knows {
 				require.Equal(t, two, list.ShardInfo.Selector)
 			}
 			_, err = raw("nonsense")
-			require.Equal(t, server.knows, err != nil, "%v", err)
+			require.Equal(t, knows, err != nil, "%v", err)
 
 			for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 				storages := make([]*informer.ResourceVersionStorage, 2)
