@@ -14,18 +14,29 @@ import (
 // as long as it requires (or is) this one.
 const modulePath = "github.com/rvinformer/informer/e2e"
 
-// Binaries says where the two servers are.
+// Binaries says where the two servers are, and of which minor version of Kubernetes.
 type Binaries struct {
-	Etcd      string
-	APIServer string
+	Etcd       string
+	APIServer  string
+	Kubernetes string
 }
 
 // Build compiles both servers from the module in e2e/servers into dir and
-// returns where they are. An empty dir is one in the user's cache directory,
-// which later runs find again: with nothing changed, Build then only asks the
-// go command whether that is so. The first build takes minutes.
+// returns where they are. They are those of the newest version of Kubernetes, or of
+// the one in the environment: KUBERNETES=1.35. An empty dir is one in the user's cache
+// directory, which later runs find again: with nothing changed, Build then only asks the
+// go command whether that is so. The first build of a version takes minutes.
 func Build(ctx context.Context, dir string) (Binaries, error) {
-	dir, err := outputDir(dir)
+	module, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
+	if err != nil {
+		return Binaries{}, err
+	}
+	sources := filepath.Join(module, "servers")
+	release, err := asked(sources)
+	if err != nil {
+		return Binaries{}, err
+	}
+	dir, err = outputDir(dir, release.minor)
 	if err != nil {
 		return Binaries{}, err
 	}
@@ -37,23 +48,20 @@ func Build(ctx context.Context, dir string) (Binaries, error) {
 	}
 	defer unlock()
 
-	module, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
-	if err != nil {
-		return Binaries{}, err
-	}
-	sources := filepath.Join(module, "servers")
 	// The servers are another module: a workspace, or flags such as -mod and -race
 	// that are right for the tests, would not be for them.
-	if _, err := goCommand(ctx, sources, "build", "-o", dir+string(filepath.Separator), "./etcd", "./kube-apiserver"); err != nil {
+	said := "-ldflags=-X k8s.io/component-base/version.gitVersion=" + release.version // what the API server says of itself
+	if _, err := goCommand(ctx, sources, "build", "-modfile="+release.file, said, "-o", dir+string(filepath.Separator), "./etcd", "./kube-apiserver"); err != nil {
 		return Binaries{}, err
 	}
 	return Binaries{
-		Etcd:      filepath.Join(dir, "etcd"),
-		APIServer: filepath.Join(dir, "kube-apiserver"),
+		Etcd:       filepath.Join(dir, "etcd"),
+		APIServer:  filepath.Join(dir, "kube-apiserver"),
+		Kubernetes: release.minor,
 	}, nil
 }
 
-func outputDir(dir string) (string, error) {
+func outputDir(dir, minor string) (string, error) {
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -61,7 +69,7 @@ func outputDir(dir string) (string, error) {
 		}
 		dir = filepath.Join(cache, "rvinformer-e2e")
 	}
-	dir, err := filepath.Abs(dir)
+	dir, err := filepath.Abs(filepath.Join(dir, minor))
 	if err != nil {
 		return "", fmt.Errorf("directory for the server binaries: %w", err)
 	}
