@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,11 +36,11 @@ func TestExitCodeIsThatOfTheCommand(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), helper+"="+behaviour)
-			require.Equal(t, code, run(time.Minute, "x", cmd))
+			require.Equal(t, code, run(time.Minute, "", "x", cmd))
 		})
 	}
 	t.Run("missing", func(t *testing.T) {
-		require.Equal(t, 1, run(time.Minute, "x", exec.Command(os.Args[0]+"-missing")))
+		require.Equal(t, 1, run(time.Minute, "", "x", exec.Command(os.Args[0]+"-missing")))
 	})
 }
 
@@ -110,6 +111,30 @@ func testFailurePrintsItsOutput(t *testing.T) {
 	r.end(r.started.Add(time.Second), errors.New("exit status 1"))
 	require.Contains(t, out.String(), "wrong\n")
 	require.Contains(t, out.String(), "unit 0:01 FAILED a.TestFails\nunit 0:01 FAILED a\nunit 0:01 FAILED: exit status 1\n")
+}
+
+func TestTableHasOneRowForEachCommand(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "table.md")
+	for _, name := range []string{"first", "second"} {
+		require.Equal(t, 1, run(time.Minute, table, name, exec.Command("sh", "-c", `echo '{"Action":"skip","Package":"a","Test":"TestS"}'; exit 1`)))
+	}
+	text, err := os.ReadFile(table)
+	require.NoError(t, err)
+	require.Regexp(t, `^\| first \| 0 \| exit status 1 \| 1 \| 0:\d\d \|\n\| second \| .*\|\n$`, string(text))
+}
+
+func TestRowCountsTests(t *testing.T) { synctest.Test(t, testRowCountsTests) }
+
+func testRowCountsTests(t *testing.T) {
+	r, _ := reported(t,
+		`{"Action":"pass","Package":"example.com/a","Test":"TestPasses/inner"}`,
+		`{"Action":"pass","Package":"example.com/a","Test":"TestPasses"}`,
+		`{"Action":"skip","Package":"example.com/a","Test":"TestSkips"}`,
+		`{"Action":"fail","Package":"example.com/a","Test":"TestFails"}`,
+		`{"Action":"fail","Package":"example.com/a"}`)
+	require.Equal(t, "| unit | 2 | 1 | 1 | 1:05 |\n", r.row(r.started.Add(65*time.Second), errors.New("exit status 1")))
+	r, _ = reported(t, `{"Action":"pass","Package":"example.com/a","Test":"TestPasses"}`)
+	require.Equal(t, "| unit | 1 | 0 | 0 | 0:02 |\n", r.row(r.started.Add(2*time.Second), nil))
 }
 
 // The reason of a failure is printed a second time, after all output: a test may print a server's

@@ -1,10 +1,11 @@
 // Command heartbeat runs a command and prints at least every 15 seconds what runs.
 //
-//	heartbeat [-interval D] NAME COMMAND ARGUMENT...
+//	heartbeat [-interval D] [-table FILE] NAME COMMAND ARGUMENT...
 //
 // NAME begins each line that heartbeat prints itself. The events of `go test -json` become
 // one line for each package, the whole output of each test that fails, and in the end the
-// slowest tests. All other output passes through. The exit code is that of the command.
+// slowest tests. All other output passes through. The exit code is that of the command. A FILE gets
+// a row of a Markdown table: NAME, how many tests passed, failed and were skipped, and the time.
 package main
 
 import (
@@ -23,16 +24,17 @@ import (
 
 func main() {
 	interval := flag.Duration("interval", 15*time.Second, "the longest time without a line")
+	table := flag.String("table", "", "the file that gets a row of a Markdown table")
 	flag.Parse()
 	if flag.NArg() < 2 {
-		fmt.Fprintln(os.Stderr, "usage: heartbeat [-interval D] NAME COMMAND ARGUMENT...")
+		fmt.Fprintln(os.Stderr, "usage: heartbeat [-interval D] [-table FILE] NAME COMMAND ARGUMENT...")
 		os.Exit(2)
 	}
-	os.Exit(run(*interval, flag.Arg(0), exec.Command(flag.Arg(1), flag.Args()[2:]...)))
+	os.Exit(run(*interval, *table, flag.Arg(0), exec.Command(flag.Arg(1), flag.Args()[2:]...)))
 }
 
 // run returns the exit code of the command.
-func run(interval time.Duration, name string, cmd *exec.Cmd) int {
+func run(interval time.Duration, table, name string, cmd *exec.Cmd) int {
 	// A terminal interrupts the command as well. It ends then, and heartbeat after it.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	screen := &screen{w: os.Stdout}
@@ -69,7 +71,14 @@ func run(interval time.Duration, name string, cmd *exec.Cmd) int {
 		}
 	}
 	err = cmd.Wait()
-	report.end(time.Now(), err)
+	ended := time.Now()
+	report.end(ended, err)
+	if table != "" {
+		if failed := appendTo(table, report.row(ended, err)); failed != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, failed)
+			return 1
+		}
+	}
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -78,6 +87,16 @@ func run(interval time.Duration, name string, cmd *exec.Cmd) int {
 		return exit.ExitCode()
 	}
 	return 1
+}
+
+// appendTo writes a line behind those of a file.
+func appendTo(path, line string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(line)
+	return errors.Join(err, file.Close())
 }
 
 // readLines sends the lines of r, however long they are. The last may have no newline.

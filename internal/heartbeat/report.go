@@ -64,8 +64,29 @@ func newReport(out io.Writer, name string, started time.Time) *report {
 
 // print prints one line of heartbeat's own.
 func (r *report) print(now time.Time, format string, args ...any) {
+	fmt.Fprintf(r.out, "%s %s %s\n", r.name, r.took(now), fmt.Sprintf(format, args...))
+}
+
+// took is how long it has been, in minutes and seconds.
+func (r *report) took(now time.Time) string {
 	took := now.Sub(r.started).Round(time.Second)
-	fmt.Fprintf(r.out, "%s %d:%02d %s\n", r.name, int(took.Minutes()), int(took.Seconds())%60, fmt.Sprintf(format, args...))
+	return fmt.Sprintf("%d:%02d", int(took.Minutes()), int(took.Seconds())%60)
+}
+
+// row is the line of a Markdown table with how the command ended. One that failed while no test did
+// says why.
+func (r *report) row(now time.Time, err error) string {
+	failed := 0
+	for _, f := range r.failed {
+		if f.name != "" {
+			failed++
+		}
+	}
+	failures := fmt.Sprint(failed)
+	if failed == 0 && err != nil {
+		failures = err.Error()
+	}
+	return fmt.Sprintf("| %s | %d | %s | %d | %s |\n", r.name, r.passed, failures, r.skipped, r.took(now))
 }
 
 // line takes one line of the command's output, with its end.
