@@ -19,7 +19,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: attack browser browser-install postgres-install test estimate quick lint unit race unit-race examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
+.PHONY: attack browser browser-install postgres-install servers test estimate quick lint unit race unit-race examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
 
 # The three run side by side: the examples and e2e wait for processes and servers half of the time.
 test: estimate
@@ -177,7 +177,9 @@ controllerruntime: bin/heartbeat
 	$(RACE) $(RUNS) controllerruntime go test -C e2e -json -count=1 -vet=off -timeout 30m ./controllerruntime
 
 # A sample of e2e: each test in some of its settings, and two trials. Builds kube-apiserver
-# and etcd from their modules first, about 3 minutes when nothing is cached.
+# and etcd from their modules first, about 3 minutes when nothing is cached. They are those of the
+# newest version of Kubernetes in e2e/servers, here and wherever they run. KUBERNETES=1.35 has
+# another one.
 e2e-short: bin/heartbeat
 	$(RUNS) e2e-short go test -C e2e -json -short -vet=off -timeout 30m .
 
@@ -185,6 +187,25 @@ e2e-short: bin/heartbeat
 # clusters themselves. Proof has replay, which the race detector would slow down most.
 e2e: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -vE '/(controllerruntime|replay)$$')
+
+# The sample of e2e, controller-runtime's own tests of caches, and all trials with the tests of
+# feature gates, beside the kube-apiserver and the etcd of each version. It prints a table, and
+# docs/proof.md has one. It goes on after a failure, and fails in the end.
+SERVERS ?= 1.34 1.35 1.36 1.37
+servers: bin/heartbeat
+	@failed=; table=bin/servers.md; \
+	each() { \
+		name="$$KUBERNETES $$1"; shift; \
+		$(RUNS) -table $$table "$$name" go test -C e2e -json -count=1 -vet=off -timeout 60m "$$@" || failed=1; \
+	}; \
+	printf '| | passed | failed | skipped | time |\n|---|--:|--:|--:|--:|\n' >$$table; \
+	for version in $(SERVERS); do \
+		export KUBERNETES=$$version; \
+		each sample -short -skip '^Test(Trial|FeatureGates)' .; \
+		each controller-runtime ./controllerruntime; \
+		each trials -run '^Test(Trial|FeatureGates)' .; \
+	done; \
+	cat $$table; [ -z "$$failed" ]
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building
 # it takes as long.
