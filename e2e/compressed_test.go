@@ -181,32 +181,45 @@ func TestIdleInformersKeepNoDecompressor(t *testing.T) {
 	lw := source(t, c.Config(), objects)
 	var updates atomic.Int64
 	handler := informer.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { updates.Add(1) }}
-	var running sync.WaitGroup
-	defer running.Wait()
-	runs, stop := context.WithCancel(ctx)
+	var runs sync.WaitGroup
+	defer runs.Wait()
+	stopped, stop := context.WithCancel(ctx)
 	defer stop()
-	// begin starts informers, has all of them see an event, and returns what the process takes then.
-	begin := func(n, all int) (heap, stack float64) {
+	running := 0
+	begin := func(n int) {
 		for range n {
 			i := informer.NewResourceVersionInformer(t.Name(), informer.InformerConfig{
 				ListerWatcher: lw, ExampleObject: &informer.RawObject{}, ListMode: informer.ListModeWatchList, Handler: handler,
 			})
-			running.Go(func() { i.RunWithContext(runs) })
+			runs.Go(func() { i.RunWithContext(stopped) })
 			<-i.HasSyncedChecker().Done()
 		}
+		running += n
+	}
+	change := func() {
 		seen := updates.Load()
-		require.NoError(t, objects.Update(ctx, cluster.Name(0), fmt.Sprint(all)))
-		require.Eventually(t, func() bool { return updates.Load() == seen+int64(all) }, time.Minute, 10*time.Millisecond)
-		for range 4 { // pools keep what they have for two, and each halves stacks at most
+		require.NoError(t, objects.Update(ctx, cluster.Name(0), fmt.Sprint(seen)))
+		require.Eventually(t, func() bool { return updates.Load() == seen+int64(running) }, time.Minute, 10*time.Millisecond)
+	}
+	held := func() (heap, stack float64) {
+		for range 10 { // pools keep what they have for two, and each halves stacks at most
 			runtime.GC()
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc), float64(m.StackInuse)
 	}
-	heap, stack := begin(first, first)
-	moreHeap, moreStack := begin(many, first+many)
-	heap, stack = (moreHeap-heap)/many, (moreStack-stack)/many
-	t.Logf("each of %d informers takes %.1f KiB of heap and %.1f KiB of stack", many, heap/(1<<10), stack/(1<<10))
-	require.Less(t, heap, float64(most))
+	begin(first)
+	change()
+	heapBefore, stackBefore := held()
+	requireLittle := func(when string) {
+		heap, stack := held()
+		heap, stack = (heap-heapBefore)/many, (stack-stackBefore)/many
+		t.Logf("%s, each of %d informers takes %.1f KiB of heap and %.1f KiB of stack", when, many, heap/(1<<10), stack/(1<<10))
+		require.Less(t, heap, float64(most))
+	}
+	begin(many)
+	requireLittle("after the initial events")
+	change()
+	requireLittle("after an event")
 }
