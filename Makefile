@@ -216,9 +216,10 @@ demo:
 	go run -C examples/mirror . --demo
 
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a million pods;
-# then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver,
-# and caches that can be read: more than an hour. Writes the tables of docs/performance.md and
-# docs/performance-more.md, tables of docs/which-informer.md, and docs/bench-*.svg.
+# then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver
+# that compresses watch-lists and from one that does not, and caches that can be read: more than an
+# hour. Writes the tables of docs/performance.md and docs/performance-more.md, tables of
+# docs/which-informer.md, and docs/bench-*.svg.
 bench:
 	cd bench && go run . all
 	cd bench && go run . peaks
@@ -227,6 +228,7 @@ bench:
 	cd bench && go run . shard
 	cd bench && go run . handlers
 	cd bench && go run . ways
+	cd bench && KUBERNETES=1.36 go run . ways
 	cd bench && go run . readcache -million 1000000
 
 # The same with 10,000 pods, once, in about a minute. Writes nothing.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/rvinformer/informer/e2e/cluster"
 )
 
 // benchmark is a command: what it runs, and what it writes about that.
@@ -110,7 +112,11 @@ func commandLine() string {
 	if len(os.Args) == 2 && os.Args[1] == "all" {
 		return "make bench"
 	}
-	line := "cd bench && go run ."
+	line := "cd bench && "
+	if minor := os.Getenv(cluster.Variable); minor != "" {
+		line += cluster.Variable + "=" + minor + " "
+	}
+	line += "go run ."
 	for _, arg := range os.Args[1:] {
 		if arg == "" {
 			arg = `""`

@@ -13,6 +13,7 @@
 //	go run . shard        # half of a set; writes docs/performance-more.md
 //	go run . handlers     # handlers that start together; writes docs/performance-more.md
 //	go run . ways         # each way to read a set, from a kube-apiserver; writes docs/performance-more.md
+//	KUBERNETES=1.36 go run . ways # from an older one
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
+	"github.com/rvinformer/informer/e2e/cluster"
 )
 
 // ways compares the ways to read a set.
@@ -70,19 +72,23 @@ func (w *ways) plan(all contestants) ([]*heat, error) {
 
 func (w *ways) sections() ([]section, error) {
 	var b bytes.Buffer
-	b.WriteString(w.head("## Ways to read a set"))
-	fmt.Fprintf(&b, quoted(`
-Cold starts of an informer of %s pods, from a kube-apiserver on the same cores. It compresses pages with gzip where the client accepts that, and
-never a watch-list. "Received" is counted at the sockets. The floor of a way reads the same bytes and throws them away; it decompresses as
-'net/http' does. "Cheapest" is the least of the first three ways with the form.
-`), thousands(w.pods))
+	binaries := cluster.Binaries{Kubernetes: "simulated"}
+	if !w.simulated {
+		var err error
+		if binaries, err = cluster.Build(context.Background(), ""); err != nil { // as they were built before
+			return nil, err
+		}
+	}
+	b.WriteString(w.head("### Kubernetes " + binaries.Kubernetes))
+	fmt.Fprintf(&b, "\n%s pods.\n", thousands(w.pods))
 	for _, form := range w.forms {
-		w.heat.having(form+", ").table(&b, form,
+		fmt.Fprintf(&b, "\n#### %s\n", form)
+		w.heat.having(form+", ").rows(&b,
 			figure("CPU", duration, cpu), ownRatio("CPU, × own floor", cpu), w.cheapest("CPU, × cheapest", form, cpu),
 			figure("received", received, receivedMB), w.cheapest("bytes, × cheapest", form, receivedMB), figure("server's CPU", duration, serverCPU),
 			figure("both", duration, bothCPU), figure("wall", duration, wall), figure("peak RSS", mib, peakMB))
 	}
-	return []section{{more, "bench-ways", b.Bytes()}}, nil
+	return []section{{more, "bench-ways-" + binaries.Kubernetes, b.Bytes()}}, nil
 }
 
 // bothCPU is what the informer and the server have used.
