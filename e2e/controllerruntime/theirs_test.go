@@ -11,10 +11,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
 )
+
+// oldest is the workspace of the oldest controller-runtime that works. The newest one is that of
+// e2e's go.mod.
+const oldest = "../../.ci/oldest.work"
 
 // theirs are tests of controller-runtime.
 type theirs struct {
+	// work is the workspace that says which version they are of, empty for the newest.
+	work string
 	// suite is the directory here whose suite they join.
 	suite string
 	// files are what they are in, in controller-runtime's module.
@@ -24,13 +31,34 @@ type theirs struct {
 }
 
 func TestTheirCacheTestsPass(t *testing.T) {
-	theirs{
-		suite:      "cachesuite",
-		files:      []string{"pkg/cache/cache_test.go", "pkg/cache/informer_cache_test.go"},
-		leastSpecs: `[2-9]\d\d`,
-	}.pass(t)
+	t.Parallel()
+	for name, work := range map[string]string{"newest": "", "oldest": oldest} {
+		t.Run(name, func(t *testing.T) {
+			theirs{
+				work:       work,
+				suite:      "cachesuite",
+				files:      []string{"pkg/cache/cache_test.go", "pkg/cache/informer_cache_test.go"},
+				leastSpecs: `[2-9]\d\d`,
+			}.pass(t)
+		})
+	}
 }
 
+// The oldest workspace has what controllerruntime requires.
+func TestOldestVersionsAreThoseOfControllerruntime(t *testing.T) {
+	mod, err := os.ReadFile("../../controllerruntime/go.mod")
+	require.NoError(t, err)
+	text, err := os.ReadFile(oldest)
+	require.NoError(t, err)
+	work, err := modfile.ParseWork(oldest, text, nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, work.Replace)
+	for _, replace := range work.Replace {
+		require.Contains(t, string(mod), replace.New.Path+" "+replace.New.Version)
+	}
+}
+
+// The oldest controller-runtime cannot do that.
 func TestTheirTestsOfReadYourOwnWritesPass(t *testing.T) {
 	theirs{
 		suite:      "clientsuite",
@@ -51,10 +79,16 @@ var patience = regexp.MustCompile(`(Eventually\(.*, |time\.After\(|\)\.WithTimeo
 // stays as it is.
 func (their theirs) pass(t *testing.T) {
 	t.Parallel()
+	workspace := "off"
+	if their.work != "" {
+		var err error
+		workspace, err = filepath.Abs(their.work)
+		require.NoError(t, err)
+	}
 	overlay := map[string]map[string]string{"Replace": {}}
 	suite, err := filepath.Abs(their.suite)
 	require.NoError(t, err)
-	from := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"))
+	from := strings.TrimSpace(run(t, workspace, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"))
 	for _, file := range their.files {
 		text, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(file)))
 		require.NoError(t, err)
@@ -71,7 +105,7 @@ func (their theirs) pass(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 
-	out := run(t, "go", "test", "-tags=theirs", "-overlay="+path, "-vet=off", "-count=1", "-timeout=25m", "-v", "./"+their.suite, "-args", "--ginkgo.no-color")
+	out := run(t, workspace, "go", "test", "-tags=theirs", "-overlay="+path, "-vet=off", "-count=1", "-timeout=25m", "-v", "./"+their.suite, "-args", "--ginkgo.no-color")
 	require.Regexp(t, `Ran (`+their.leastSpecs+`) of \d+ Specs`, out, "fewer tests than expected ran:\n%s", out)
 	require.Regexp(t, `\b0 Failed\b.*\b0 Pending\b.*\b0 Skipped\b`, out)
 }
@@ -79,11 +113,12 @@ func (their theirs) pass(t *testing.T) {
 // failed finds the lines that name what has failed, in what the tests print.
 var failed = regexp.MustCompile(`(?m)^.*(\[FAIL\]|--- FAIL:).*$`)
 
-// run returns what a command prints. It fails the test if the command does, and says first what has
-// failed.
-func run(t *testing.T, command string, args ...string) string {
+// run returns what a command prints in a workspace. It fails the test if the command does, and says
+// first what has failed.
+func run(t *testing.T, workspace, command string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command, args...)
+	cmd.Env = append(os.Environ(), "GOWORK="+workspace)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
