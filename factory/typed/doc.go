@@ -89,4 +89,7 @@
 //   - A nil client panics, with the name of the resource, when an informer needs
 //     it.
 //   - SetTransform of an informer that may be shared is an error: WithTransform.
+//
+// The accessors of groups that client-go has added after 0.36, as Lifecycle of 0.37, have client-go's
+// informers, which need the client and are not shared. ForResource has those of this package.
 package typed

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	informers "github.com/rvinformer/informer/factory/typed"
-	"github.com/rvinformer/informer/informertest"
 )
 
 // What follows is code that was written for client-go, but for one import above.
@@ -83,32 +82,4 @@ func TestExistingCodeChangesOneImport(t *testing.T) {
 		})
 	}
 	var _ theirs.SharedInformerFactory = informers.New(client, 0) // it is client-go's interface
-}
-
-// Typed handlers and indexers of client-go work on the shared informer.
-func TestTypedInformer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		create(t, s, "one", "app", "web")
-		f := over(s)
-		i := f.Core().V1().Pods().TypedInformer()
-		require.NoError(t, i.AddIndexers(cache.Indexers{"app": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["app"]}, nil }}))
-		require.ErrorContains(t, f.Core().V1().Pods().Informer().AddIndexers(cache.Indexers{"app": nil}), "indexer conflict")
-		var names []string
-		handle, err := i.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[*corev1.Pod]{AddFunc: func(p *corev1.Pod) { names = append(names, p.Name) }})
-		require.NoError(t, err)
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
-		require.True(t, cache.WaitForCacheSync(stop, handle.HasSynced))
-		require.Equal(t, []string{"one"}, names)
-		found, err := i.GetTypedIndexer().ByTypedIndex("app", "web")
-		require.NoError(t, err)
-		require.Len(t, found, 1)
-		require.NoError(t, cache.ShutDownEventHandler(i, handle))
-		create(t, s, "two")
-		time.Sleep(time.Second)
-		require.Equal(t, []string{"one"}, names)
-		close(stop)
-		f.Shutdown()
-	})
 }

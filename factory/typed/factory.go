@@ -50,6 +50,7 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 // with a lock held.
 type Factory struct {
 	settings
+	laterGroups
 	// lists is nil without a rest.Config.
 	lists    informer.DynamicListerWatcherFactory
 	protobuf bool
@@ -117,6 +118,7 @@ func New(client kubernetes.Interface, defaultResync time.Duration, options ...Sh
 		f.client = nil
 	}
 	f.checkObjects()
+	f.laterGroups = newLaterGroups(f.settings)
 	server := serverOf(f.client, f.config)
 	if f.asksConfig {
 		f.useConfig()

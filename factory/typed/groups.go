@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/informers/events"
 	"k8s.io/client-go/informers/extensions"
 	"k8s.io/client-go/informers/flowcontrol"
-	"k8s.io/client-go/informers/lifecycle"
 	"k8s.io/client-go/informers/networking"
 	"k8s.io/client-go/informers/node"
 	"k8s.io/client-go/informers/policy"
@@ -24,8 +23,9 @@ import (
 	"k8s.io/client-go/informers/storagemigration"
 )
 
-// The typed accessors of all groups, client-go's own: f.Apps().V1().Deployments() has an
-// Informer and a Lister.
+// The typed accessors of all groups of client-go 0.36, client-go's own:
+// f.Apps().V1().Deployments() has an Informer and a Lister. Those of later groups are in
+// latergroups.go.
 
 // Admissionregistration has the informers of k8s.io/api/admissionregistration.
 func (f *Factory) Admissionregistration() admissionregistration.Interface {
@@ -85,11 +85,6 @@ func (f *Factory) Extensions() extensions.Interface {
 // Flowcontrol has the informers of k8s.io/api/flowcontrol.
 func (f *Factory) Flowcontrol() flowcontrol.Interface {
 	return flowcontrol.New(accessors{f}, f.namespace, f.requests)
-}
-
-// Lifecycle has the informers of k8s.io/api/lifecycle.
-func (f *Factory) Lifecycle() lifecycle.Interface {
-	return lifecycle.New(accessors{f}, f.namespace, f.requests)
 }
 
 // Networking has the informers of k8s.io/api/networking.

@@ -32,6 +32,7 @@ func (g *gauge) NewStoreResourceVersionMetric(cache.InformerNameAndResource) cac
 var published = &gauge{}
 
 func TestNamedInformerPublishesItsResourceVersion(t *testing.T) {
+	needs037(t)
 	cache.SetInformerMetricsProvider(published) // no other test does
 	published.Store(0)                          // what an earlier run of the test has left
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,7 @@ type settings struct {
 	client        kubernetes.Interface
 	defaultResync time.Duration
 	customResync  map[reflect.Type]time.Duration
+	resyncConfigs []informers.SharedInformerOption // the same for client-go
 	namespace     string
 	tweak         internalinterfaces.TweakListOptionsFunc
 	transform     cache.TransformFunc
@@ -45,6 +47,7 @@ func WithCustomResyncConfig(resyncConfig map[metav1.Object]time.Duration) Shared
 		for example, period := range resyncConfig {
 			s.customResync[reflect.TypeOf(example)] = period
 		}
+		s.resyncConfigs = append(s.resyncConfigs, informers.WithCustomResyncConfig(resyncConfig))
 	}
 }
 

@@ -110,8 +110,8 @@ func (s *share) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration
 	s.removed = slices.DeleteFunc(s.removed, isClosed)
 	if _, ok := s.handles[handle]; ok {
 		delete(s.handles, handle)
-		if h, ok := handle.(interface{ ShutdownChan() <-chan struct{} }); ok {
-			s.removed = append(s.removed, h.ShutdownChan())
+		if returned := noMoreCalls(handle); returned != nil {
+			s.removed = append(s.removed, returned)
 		}
 	}
 	return err
@@ -203,15 +203,25 @@ func (s *share) end() {
 		}
 		handles, removed := s.takeHandlers()
 		for handle := range handles {
-			// The error is that an informer of others has handles of another kind: then
-			// there is nothing to wait for.
-			_ = cache.ShutDownEventHandler(s.SharedIndexInformer, handle)
+			// With an error the informer has no such handle: then there is nothing to wait for.
+			if returned := noMoreCalls(handle); s.SharedIndexInformer.RemoveEventHandler(handle) == nil && returned != nil {
+				removed = append(removed, returned)
+			}
 		}
 		for _, returned := range removed {
 			<-returned
 		}
 		<-s.released
 	})
+}
+
+// noMoreCalls returns a channel that is closed when a removed handler is called no more; nil if the
+// informer does not tell, as those of client-go before 0.37 do not.
+func noMoreCalls(handle cache.ResourceEventHandlerRegistration) <-chan struct{} {
+	if h, ok := handle.(interface{ ShutdownChan() <-chan struct{} }); ok {
+		return h.ShutdownChan()
+	}
+	return nil
 }
 
 func (s *share) takeHandlers() (handles map[cache.ResourceEventHandlerRegistration]struct{}, removed []<-chan struct{}) {

@@ -22,6 +22,10 @@ func (f *Factory) StartWithContext(ctx context.Context) {
 			f.startLocked(ctx, m.share)
 		}
 	}
+	if ctx.Done() == nil {
+		ctx = wait.ContextForChannel(f.quit)
+	}
+	f.laterGroups.StartWithContext(ctx)
 }
 
 // start starts one, and tells whether it did.
@@ -64,6 +68,7 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 // Shutdown keeps informers from being started through this factory, and returns when
 // those that were have ended for it: those that end with a channel or
 // a context of the caller's, when that has happened. Then the name of WithInformerName is released.
+// A handler of an informer of client-go before 0.37 that others keep may still be in its last call.
 // It may be called any number of times, also at the same time; each call waits.
 //
 // Informers can still be asked for, and never run, unless others run them.
@@ -72,6 +77,7 @@ func (f *Factory) Shutdown() {
 		s.end()
 	}
 	f.ending.Wait()
+	f.laterGroups.Shutdown()
 	if !f.shares {
 		f.registry.Shutdown()
 	}

@@ -34,6 +34,7 @@ func (f *Factory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncRes
 			result.Err = factory.ErrStopped
 		}
 	}
+	addSynced(&result, f.laterGroups.WaitForCacheSyncWithContext(ctx))
 	if result.Err != nil && ctx.Err() != nil {
 		result.Err = context.Cause(ctx)
 	}
