@@ -28,7 +28,7 @@ func TestManualHasAllMetrics(t *testing.T) {
 	close(descs)
 	var want []string
 	for d := range descs {
-		found := regexp.MustCompile(`fqName: "(\w+)", help: "(.*)", constLabels: {}, variableLabels: {([^}]*)}`).FindStringSubmatch(d.String())
+		found := regexp.MustCompile(`fqName: "(\w+)", help: "(.*?)"(?:, unit: "[^"]*")?, constLabels: {}, variableLabels: {([^}]*)}`).FindStringSubmatch(d.String())
 		require.NotNil(t, found, d)
 		labels := strings.TrimPrefix(strings.TrimPrefix(found[3], "cluster,group,version,resource,informer"), ",")
 		if labels != "" {
