@@ -2,9 +2,11 @@ package release
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,31 +21,201 @@ const root = "github.com/rvinformer/informer"
 // released are the modules of a release, in the order of their tags.
 var released = []string{"", "factory/typed", "controllerruntime"}
 
-// The program of an outsider: it has no replace lines, and a module proxy.
-const program = `package main
+// outsider is a program of an outsider: it has no replace lines, and a module proxy.
+type outsider struct {
+	// gets are what it gets, and required the versions that it then has.
+	gets, required []string
+	// main is its code. It prints "works".
+	main string
+}
+
+var outsiders = map[string]outsider{
+	"informer with k8s.io 0.36": {
+		gets:     []string{root},
+		required: []string{"k8s.io/client-go v0.36.0"},
+		main:     rawProgram,
+	},
+	"informer with k8s.io 0.37": {
+		gets:     []string{root, "k8s.io/client-go@v0.37.2", "k8s.io/api@v0.37.2"},
+		required: []string{"k8s.io/client-go v0.37.2"},
+		main:     rawProgram,
+	},
+	"controllerruntime with controller-runtime 0.24": {
+		gets:     []string{root + "/controllerruntime"},
+		required: []string{"sigs.k8s.io/controller-runtime v0.24.1", "k8s.io/client-go v0.36.0"},
+		main:     fmt.Sprintf(managerProgram, ""),
+	},
+	"controllerruntime with controller-runtime 0.25": {
+		gets:     []string{root + "/controllerruntime", "sigs.k8s.io/controller-runtime@v0.25.2", "k8s.io/client-go@v0.37.2"},
+		required: []string{"sigs.k8s.io/controller-runtime v0.25.2", "k8s.io/client-go v0.37.2"},
+		main:     fmt.Sprintf(managerProgram, "EnableReadYourWritesConsistency: new(true)"),
+	},
+	"factory/typed with client-go 0.36": {
+		gets:     []string{root + "/factory/typed"},
+		required: []string{"k8s.io/client-go v0.36.0"},
+		main:     fmt.Sprintf(factoryProgram, `informers "github.com/rvinformer/informer/factory/typed"`),
+	},
+	"factory/typed with client-go 0.37": {
+		gets:     []string{root + "/factory/typed", "k8s.io/client-go@v0.37.2", "k8s.io/api@v0.37.2"},
+		required: []string{"k8s.io/client-go v0.37.2"},
+		main:     typedProgram,
+	},
+}
+
+const rawProgram = `package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+)
+
+func main() {
+	lists, err := informer.NewDynamicListerWatcherFactory(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		panic(err)
+	}
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: lists.ForResource("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}),
+		ExampleObject: &corev1.Pod{},
+		BatchHandler:  informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil }),
+	})
+	ended, end := context.WithCancel(context.Background())
+	end()
+	i.RunWithContext(ended)
+	fmt.Println("works")
+}
+`
+
+// managerProgram is for options of the client's cache.
+const managerProgram = `package main
 
 import (
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controllerruntime"
+)
+
+func main() {
+	m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
+		NewCache: controllerruntime.NewCache,
+		Client:   client.Options{Cache: &client.CacheOptions{%s}},
+	})
+	if m == nil || err != nil {
+		panic(err)
+	}
+	fmt.Println("works")
+}
+`
+
+// factoryProgram is for the import of a factory.
+const factoryProgram = `package main
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	%s
+)
+
+func main() {
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		panic(err)
+	}
+	f := informers.NewSharedInformerFactory(client, 0)
+	if f.Core().V1().Pods().Informer() != nil {
+		fmt.Println("works")
+	}
+}
+`
+
+// typedProgram uses what client-go has from 0.37 on.
+const typedProgram = `package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/rvinformer/informer/factory/typed"
 )
 
 func main() {
-	pods := typed.NewSharedInformerFactory(nil, 0).Core().V1().Pods()
-	options := cluster.Options{NewCache: controllerruntime.NewCache}
-	fmt.Println(pods != nil, options.NewCache != nil, informer.NewBudget(1).Limit())
+	named := metav1.ObjectMeta{Namespace: "default", Name: "one", Labels: map[string]string{"app": "web"}}
+	client := fake.NewClientset(&corev1.Pod{ObjectMeta: named}, &lifecyclev1alpha1.Eviction{ObjectMeta: named})
+	var f informers.SharedInformerFactory = typed.New(client, 0)
+	pods, evictions := f.Core().V1().Pods().TypedInformer(), f.Lifecycle().V1alpha1().Evictions()
+	evictions.Informer()
+	must(pods.AddTypedIndexers(cache.TypedIndexers[*corev1.Pod]{"app": func(p *corev1.Pod) ([]string, error) { return []string{p.Labels["app"]}, nil }}))
+	added := make(chan string, 1)
+	handle, err := pods.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[*corev1.Pod]{AddFunc: func(p *corev1.Pod) { added <- p.Name }})
+	must(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	f.StartWithContext(ctx)
+	must(f.WaitForCacheSyncWithContext(ctx).AsError())
+	found, err := pods.GetTypedIndexer().ByTypedIndex("app", "web")
+	must(err)
+	eviction, err := evictions.Lister().Evictions("default").Get("one")
+	must(err)
+	if name := <-added; name != "one" || len(found) != 1 || eviction.Name != "one" {
+		panic(name)
+	}
+	must(cache.ShutDownEventHandler(pods, handle))
+	cancel()
+	f.Shutdown()
+	fmt.Println("works")
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 `
 
-// The three modules of a release are published to a proxy of files as the release recipe in
-// CONTRIBUTING.md has it, and an outsider's program is built with them.
-func TestOutsiderBuildsWithReleasedModules(t *testing.T) {
+// compared are programs without this library, beside which docs/which-informer.md has ours.
+var compared = map[string]outsider{
+	"client-go 0.36": {
+		gets:     []string{"k8s.io/client-go@v0.36.0"},
+		required: []string{"k8s.io/client-go v0.36.0"},
+		main:     fmt.Sprintf(factoryProgram, `"k8s.io/client-go/informers"`),
+	},
+	"controller-runtime 0.24": {
+		gets:     []string{"sigs.k8s.io/controller-runtime@v0.24.1"},
+		required: []string{"sigs.k8s.io/controller-runtime v0.24.1"},
+		main: strings.NewReplacer("\n\t\"github.com/rvinformer/informer/controllerruntime\"\n", "", "\t\tNewCache: controllerruntime.NewCache,\n", "").
+			Replace(fmt.Sprintf(managerProgram, "")),
+	},
+}
+
+// forTests are modules that only tests of the library need.
+var forTests = []string{"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid"}
+
+// The modules of a release are published to a proxy of files as the release recipe in
+// CONTRIBUTING.md has it. Programs of outsiders are built with the oldest and the newest versions
+// that each module works with, and none has what only tests need. The log says what each brings
+// along, and with RELEASE_COMPARED what the programs of compared do.
+func TestOutsidersBuildWithReleasedModules(t *testing.T) {
 	version := fmt.Sprintf("v0.0.1-test.%d", time.Now().UnixNano())
-	tree, proxy, outsider := t.TempDir(), t.TempDir(), t.TempDir()
+	tree, proxy := t.TempDir(), t.TempDir()
 	copyTree(t, tree)
 	for _, dir := range released {
 		if dir != "" {
@@ -51,23 +223,54 @@ func TestOutsiderBuildsWithReleasedModules(t *testing.T) {
 		}
 		publish(t, proxy, module.Version{Path: strings.TrimSuffix(root+"/"+dir, "/"), Version: version}, filepath.Join(tree, dir))
 	}
-
-	env := []string{
-		"GOPROXY=file://" + proxy + "," + strings.TrimSpace(run(t, outsider, nil, "go", "env", "GOPROXY")),
-		"GONOSUMDB=" + root, "GOFLAGS=-modcacherw", "GOWORK=off",
-	}
 	t.Cleanup(func() { forget(t, version) })
-	require.NoError(t, os.WriteFile(filepath.Join(outsider, "main.go"), []byte(program), 0o600))
-	run(t, outsider, env, "go", "mod", "init", "example.com/outsider")
-	for _, dir := range released {
-		run(t, outsider, env, "go", "get", strings.TrimSuffix(root+"/"+dir, "/")+"@"+version)
+	env := []string{
+		"GOPROXY=file://" + proxy + "," + strings.TrimSpace(run(t, tree, nil, "go", "env", "GOPROXY")),
+		"GOFLAGS=" + strings.TrimSpace(run(t, tree, nil, "go", "env", "GOFLAGS")) + " -modcacherw",
+		"GONOSUMDB=" + root, "GOWORK=off",
 	}
-	run(t, outsider, env, "go", "mod", "tidy")
-	run(t, outsider, env, "go", "build", "-o", "program", ".")
-	require.Equal(t, "true true 1\n", run(t, outsider, env, "./program"))
-	mod, err := os.ReadFile(filepath.Join(outsider, "go.mod"))
+	all := maps.Clone(outsiders)
+	if os.Getenv("RELEASE_COMPARED") != "" {
+		maps.Copy(all, compared)
+	}
+	for name, o := range all {
+		t.Run(name, func(t *testing.T) {
+			o.build(t, env, version)
+		})
+	}
+}
+
+func (o outsider) build(t *testing.T, env []string, version string) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(o.main), 0o600))
+	run(t, dir, env, "go", "mod", "init", "example.com/outsider")
+	for _, get := range o.gets {
+		if strings.HasPrefix(get, root) {
+			get += "@" + version
+		}
+		run(t, dir, env, "go", "get", get)
+	}
+	run(t, dir, env, "go", "mod", "tidy")
+	for _, required := range o.required {
+		path, _, _ := strings.Cut(required, " ")
+		require.Equal(t, required+"\n", run(t, dir, env, "go", "list", "-m", path))
+	}
+	run(t, dir, env, "go", "build", "-o", "program", ".")
+	require.Equal(t, "works\n", run(t, dir, env, "./program"))
+
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
 	require.NotContains(t, string(mod), "replace")
+	modules := strings.Fields(run(t, dir, env, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
+	slices.Sort(modules)
+	modules = slices.Compact(modules)
+	for _, path := range forTests {
+		require.NotContains(t, modules, path)
+		require.NotContains(t, string(mod), path)
+	}
+	program, err := os.Stat(filepath.Join(dir, "program"))
+	require.NoError(t, err)
+	t.Logf("%d modules besides its own, %.1f MiB", len(modules)-1, float64(program.Size())/(1<<20))
 }
 
 // run returns what a command prints.
