@@ -22,8 +22,8 @@ const module = "github.com/rvinformer/informer"
 // layers only.
 var layers = [][]string{
 	{"internal/histogram", "internal/moment"},
-	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned"},
-	{"internal/report", "internal/waiting"},
+	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/typedjson"},
+	{"internal/report", "internal/typedjson/trial", "internal/waiting"},
 	{
 		"internal/blame", "internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
 		"internal/objectsize", "informertest",
