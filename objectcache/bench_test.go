@@ -69,24 +69,38 @@ func BenchmarkBytesPerObject(b *testing.B) {
 	}
 }
 
+// BenchmarkGet reads objects of a Go type, in protobuf and, as custom resources, in JSON, beside
+// copying them.
 func BenchmarkGet(b *testing.B) {
 	cluster := samples.Cluster{Seed: 1}
+	for _, kind := range []struct {
+		name    string
+		example apiruntime.Object
+		object  func(i int) apiruntime.Object
+	}{
+		{"pod", &corev1.Pod{}, func(i int) apiruntime.Object { return cluster.Pod(i, 0) }},
+		{"custom", &samples.Workload{}, func(i int) apiruntime.Object { return cluster.Workload(i, 0) }},
+	} {
+		b.Run(kind.name, func(b *testing.B) { benchmarkGet(b, kind.example, kind.object) })
+	}
+}
+
+func benchmarkGet(b *testing.B, example apiruntime.Object, object func(i int) apiruntime.Object) {
 	const n = 5000
-	keys := make([]string, n)
-	s := objectcache.NewStore(&corev1.Pod{}, byNamespaceOnly, objectcache.StoreOptions{})
+	keys, objects := make([]string, n), make([]apiruntime.Object, 100)
+	s := objectcache.NewStore(example, byNamespaceOnly, objectcache.StoreOptions{})
 	for i := range n {
-		pod := cluster.Pod(i, 0)
-		keys[i] = pod.Namespace + "/" + pod.Name
-		require.NoError(b, s.Add(pod))
+		obj := object(i)
+		objects[i%len(objects)] = obj
+		key, err := cache.MetaNamespaceKeyFunc(obj)
+		require.NoError(b, err)
+		keys[i] = key
+		require.NoError(b, s.Add(obj))
 	}
 	b.Run("DeepCopy", func(b *testing.B) {
-		pods := make([]*corev1.Pod, 100)
-		for i := range pods {
-			pods[i] = cluster.Pod(i, 0)
-		}
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			_ = pods[i%len(pods)].DeepCopy()
+			_ = objects[i%len(objects)].DeepCopyObject()
 		}
 	})
 	for name, of := range map[string]int{"cold": n, "hot": 100} {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/protoobject"
+	"github.com/rvinformer/informer/internal/typedjson"
 )
 
 // form is how the bytes of an object are decoded. Nearly all objects of a store have the same.
@@ -143,7 +143,7 @@ func (f form) fill(bytes []byte, into runtime.Object) (err error) {
 	if f.protobuf {
 		err = f.siblings.Unmarshal(bytes, protoobject.Known{}, into.(message))
 	} else {
-		err = utiljson.Unmarshal(bytes, into)
+		err = typedjson.Decode(bytes, into)
 	}
 	switch {
 	case f.goType == unstructuredType:

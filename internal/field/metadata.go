@@ -2,9 +2,9 @@ package field
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rvinformer/informer/internal/fieldpath"
+	"github.com/rvinformer/informer/internal/typedjson"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -75,7 +75,7 @@ func Owners(object []byte, protobuf bool) []metav1.OwnerReference {
 	if protobuf {
 		err = meta.Unmarshal(owners.bytes)
 	} else {
-		err = utiljson.Unmarshal(owners.bytes, &meta.OwnerReferences)
+		err = typedjson.Decode(owners.bytes, &meta.OwnerReferences)
 	}
 	if err != nil || len(meta.OwnerReferences) == 0 {
 		return nil

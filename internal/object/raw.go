@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/field"
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/protoobject"
+	"github.com/rvinformer/informer/internal/typedjson"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -164,7 +164,7 @@ func (r *Raw) decode(into runtime.Object, siblings *protoobject.Pool) error {
 		obj.Object, err = r.decoders.Decode(r.encoding)
 		return err
 	}
-	return utiljson.Unmarshal(r.encoding, into)
+	return typedjson.Decode(r.encoding, into)
 }
 
 // setKind sets the kind of an object, without allocation where its version is one that a server
