@@ -2,7 +2,7 @@
 # same tests under the race detector, and then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser e2e/dashboards bench
+MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser e2e/crdtypes e2e/dashboards bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -20,7 +20,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: attack browser browser-install postgres-install servers test estimate quick lint unit race oldest examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
+.PHONY: attack browser browser-install postgres-install servers test estimate quick lint unit race oldest examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e crdtypes dashboards demo bench bench-quick bench-test
 
 # The three run side by side: the examples and e2e wait for processes and servers half of the time.
 test: estimate
@@ -215,6 +215,11 @@ servers: bin/heartbeat
 # it takes as long.
 dashboards: bin/heartbeat
 	$(RUNS) dashboards go test -C e2e/dashboards -json -vet=off -timeout 20m ./...
+
+# internal/typedjson with the Go types of custom resources that people run, in seconds. Building them
+# takes a minute.
+crdtypes: bin/heartbeat
+	$(RUNS) crdtypes go test -C e2e/crdtypes -json -vet=off -timeout 20m ./...
 
 demo:
 	go run -C examples/mirror . --demo
