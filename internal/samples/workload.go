@@ -6,6 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// WorkloadScheme returns a scheme for clients that decode the pods of a server as workloads, which
+// come in JSON. So they are compared over the same bytes.
+func WorkloadScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Pod"), &Workload{})
+	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("PodList"), &WorkloadList{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	return scheme
+}
+
 // Workload is the Go type of a custom resource: it has no protobuf. What it has is that of a pod,
 // as many custom resources have the template of one, so that it can be compared with pods. It has
 // 5.8 KB of JSON on average.

@@ -101,17 +101,18 @@ type fields struct {
 	metav1.TypeMeta `json:",inline"`
 	hidden
 	*Shown
-	Anything       any
-	Named          empty                `json:"named"`
-	Anythings      map[string]any       `json:"anythings"`
-	List           []any                `json:"list"`
-	Inlined        map[string]int       `json:",inline"`
-	InlinedStruct  Shown                `json:",inline"`
-	QuotedString   string               `json:"quotedString,string"`
-	QuotedInt      int                  `json:"quotedInt,string"`
-	QuotedPointer  *int64               `json:"quotedPointer,string"`
-	QuotedBool     bool                 `json:"quotedBool,string"`
-	QuotedFloat    float64              `json:"quotedFloat,string"`
+	Anything      any
+	Named         empty          `json:"named"`
+	Anythings     map[string]any `json:"anythings"`
+	List          []any          `json:"list"`
+	Inlined       map[string]int `json:",inline"`
+	InlinedStruct Shown          `json:",inline"`
+	QuotedString  string         `json:"quotedString,string"`
+	QuotedInt     int            `json:"quotedInt,string"`
+	QuotedPointer *int64         `json:"quotedPointer,string"`
+	QuotedBool    bool           `json:"quotedBool,string"`
+	QuotedFloat   float64        `json:"quotedFloat,string"`
+	//lint:ignore SA5008 The tag is odd on purpose.
 	QuotedSlice    []int                `json:"quotedSlice,string"`
 	Bytes          []byte               `json:"bytes"`
 	BytesOf        map[string][]byte    `json:"bytesOf"`
@@ -152,16 +153,17 @@ type fields struct {
 	Interval       metav1.Duration      `json:"interval"`
 	Managed        *metav1.FieldsV1     `json:"managed"`
 	Skipped        int                  `json:"-"`
-	Dash           int                  `json:"-,"`
-	Unnamed        int                  `json:",omitempty"`
-	Function       func()               `json:"function"`
-	Channel        chan int             `json:"channel"`
-	Complex        complex128           `json:"complex"`
-	Error          error                `json:"error"`
-	Embedded       Shown                `json:",embed"`
-	AnyCase        int                  `json:"anyCase,case:ignore"`
-	Hex            []byte               `json:"hex,format:hex"`
-	OmitZero       int                  `json:"omitZero,omitzero"`
+	//lint:ignore SA5008 The tag is odd on purpose.
+	Dash     int        `json:"-,"`
+	Unnamed  int        `json:",omitempty"`
+	Function func()     `json:"function"`
+	Channel  chan int   `json:"channel"`
+	Complex  complex128 `json:"complex"`
+	Error    error      `json:"error"`
+	Embedded Shown      `json:",embed"`
+	AnyCase  int        `json:"anyCase,case:ignore"`
+	Hex      []byte     `json:"hex,format:hex"`
+	OmitZero int        `json:"omitZero,omitzero"`
 }
 
 type recursive struct {
