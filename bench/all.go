@@ -61,7 +61,7 @@ func (p *all) flags(f *flag.FlagSet) {
 }
 
 func (p *all) programs() []string {
-	return []string{"floor", "floorcopies", "ours", "ourstyped", "clientgo", "stores"}
+	return []string{"floor", "floorcopies", "ours", "ourstyped", "clientgo", "controllerruntime", "stores"}
 }
 
 // settle gives what depends on other flags its value.
@@ -187,7 +187,7 @@ func (p *all) takesPart(e contestant, h *heat) bool {
 		chosen = chosen || prefix != "" && strings.HasPrefix(e.Name, prefix)
 	}
 	if p.isLarge(h) {
-		chosen = chosen && !strings.HasPrefix(e.Name, "client-go")
+		chosen = chosen && !strings.HasPrefix(e.Name, "client-go") && !strings.HasPrefix(e.Name, "controller")
 	}
 	return chosen && e.TakesPart(h.scenario)
 }

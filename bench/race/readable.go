@@ -16,6 +16,7 @@ const (
 	OursTyped        = "objectcache-typed"
 	ClientGoDynamic  = "client-go-dynamic"
 	OursUnstructured = "objectcache-unstructured"
+	OursCustom       = "objectcache-custom"
 
 	ControllerRuntime     = "controller-runtime"
 	ControllerRuntimeOurs = "controllerruntime"

@@ -40,6 +40,7 @@ func main() {
 				return f, f.ForResource(pods).Informer()
 			}, err
 		}),
+		custom(),
 		contestant("client-go-metadata", "floor-metadata-protobuf-watchlist", func(t *race.Target) (source, error) {
 			client, err := metadata.NewForConfig(t.Config())
 			return func(namespace string) (factory, cache.SharedIndexInformer) {

@@ -27,7 +27,10 @@ import (
 
 func main() {
 	log.SetLogger(logr.Discard())
-	race.Main(contestant(race.ControllerRuntime, crcache.New), contestant(race.ControllerRuntimeOurs, controllerruntime.NewCache))
+	race.Main(
+		contestant(race.ControllerRuntime, crcache.New), contestant(race.ControllerRuntimeOurs, controllerruntime.NewCache),
+		custom("controller-runtime-custom", crcache.New), custom("controllerruntime-custom", controllerruntime.NewCache),
+	)
 }
 
 func contestant(name string, construct crcache.NewCacheFunc) race.Contestant {

@@ -1,9 +1,11 @@
 // Command readable has caches of whole objects that can be read: client-go's informers and stores,
-// and those of package objectcache; each with typed pods and with unstructured custom resources.
+// and those of package objectcache; each with typed pods and with unstructured custom resources. A
+// store of objectcache has custom resources of a Go type, too; client-go's would be that of pods.
 package main
 
 import (
 	"context"
+	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +31,9 @@ func main() {
 	} {
 		contestants = append(contestants, c.Contestant())
 	}
+	custom := race.Readable{Name: race.OursCustom, Object: workload, Store: ourStore(&samples.Workload{}), Match: match}.Contestant()
+	custom.Scenarios = []race.Scenario{race.StoreMemory, race.Reading}
+	contestants = append(contestants, custom)
 	race.Main(contestants...)
 }
 
@@ -41,6 +46,15 @@ func pod(i, revision int) runtime.Object {
 	pod := &corev1.Pod{}
 	must(pod.Unmarshal(encoded))
 	return pod
+}
+
+// workload is one as a client decodes it.
+func workload(i, revision int) runtime.Object {
+	encoded, err := json.Marshal(cluster.Workload(i, revision))
+	must(err)
+	workload := &samples.Workload{}
+	must(json.Unmarshal(encoded, workload))
+	return workload
 }
 
 func release(i, revision int) runtime.Object {
