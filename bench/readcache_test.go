@@ -47,7 +47,7 @@ func TestReadcache(t *testing.T) {
 		}
 	}
 	stores := p.heats[0].runs
-	require.Len(t, stores, 4)
+	require.Len(t, stores, 5)
 	require.Less(t, stores[race.OursTyped][0].Read.Live, stores[race.ClientGoTyped][0].Read.Live/2)
 	require.Contains(t, document, "## A cache that can be read")
 	require.Contains(t, document, "### Under a controller")
