@@ -116,6 +116,57 @@ func ExampleBatchHandler() {
 	// Deleted default/web
 }
 
+// A destination that says which rows it refuses: the other rows of the batch are taken in, and those
+// refused come again.
+func ExampleFailedEvents() {
+	server := informertest.NewServer(informertest.Options{}) // for a cluster
+	defer server.Close()
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	for _, key := range []string{"default/db", "default/web"} {
+		if _, err := server.Create(pods, object(pods, key, "")); err != nil {
+			panic(err)
+		}
+	}
+	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	refused := map[string]error{"default/db": errors.New("value too long")}
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: factory.ForResource("", pods),
+		BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+			var failed informer.FailedEvents
+			for at, event := range events {
+				if err := refused[event.Key]; err != nil {
+					fmt.Println(event.Key, err)
+					failed = append(failed, informer.FailedEvent{Index: at, Err: err})
+					delete(refused, event.Key) // the column is made wider
+					continue
+				}
+				fmt.Println(event.Key, "written")
+			}
+			if len(failed) > 0 {
+				return failed
+			}
+			return nil // and not failed, which is an error also if it is empty
+		}),
+		ErrorHandler: func(*informer.Reflector, error) {}, // the default logs it
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		i.RunWithContext(ctx)
+	}()
+	<-i.HasSyncedChecker().Done()
+	stop()
+	<-done
+	// Unordered output:
+	// default/db value too long
+	// default/web written
+	// default/db written
+}
+
 // One factory is for one cluster. Informers read the objects of its ListerWatchers off the wire.
 // Client-go's informers can use its ListerWatchers too.
 func ExampleNewDynamicListerWatcherFactory() {
