@@ -32,7 +32,7 @@ func (t *trial) bisect(ctx context.Context) {
 	if len(rest) == 0 {
 		return
 	}
-	t.since = time.Now()
+	t.succeeded = time.Now()
 	failing := [][]Sent{rest}
 	for len(failing) > 0 {
 		part := failing[0]
@@ -51,11 +51,13 @@ func (t *trial) bisect(ctx context.Context) {
 // tried in parts, or none if it does not.
 //
 // A destination that is away fails for every event. To learn that takes two calls with one event
-// each, so that such a destination gets five calls where it would get three. These two events are
-// others each time, because many events may fail by themselves.
+// each, so that such a destination gets five calls where it would get three. Events that fail by
+// themselves often stand side by side: these two are the first and the last, and each time the next
+// ones towards the middle.
 func (t *trial) probe(ctx context.Context) (rest []Sent) {
-	round, half := t.batch[0].Entry.Ambiguous/bisectEvery, len(t.batch)/2
-	for _, at := range []int{round % half, half + round%(len(t.batch)-half)} {
+	last, half := len(t.batch)-1, len(t.batch)/2
+	inwards := t.batch[0].Entry.Ambiguous / bisectEvery % (last - half + 1)
+	for _, at := range []int{min(inwards, half-1), last - inwards} {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -70,23 +72,20 @@ func (t *trial) probe(ctx context.Context) (rest []Sent) {
 }
 
 // try tries a part of the batch, and reports whether it was taken in. A part that fails is added to
-// failing. Nothing is tried once the destination seems to have gone away: as many calls have failed
-// in a row as the batch has events, or all calls of a minute.
+// failing. Nothing is tried once all calls of a minute have failed. A destination that goes away
+// meanwhile and fails faster gets two calls for each event at most, once.
 func (t *trial) try(ctx context.Context, part []Sent, failing *[][]Sent) (taken bool) {
-	isAway := t.failures > len(t.batch) || time.Since(t.since) > longestFailure
-	if len(part) == 0 || isAway || ctx.Err() != nil {
+	if len(part) == 0 || time.Since(t.succeeded) > longestFailure || ctx.Err() != nil {
 		return false
 	}
 	whom := t.call(ctx, part)
 	if whom != blame.Unknown {
-		t.failures, t.since = 0, time.Now()
+		t.succeeded = time.Now()
 		return whom == blame.Nobody
 	}
-	t.failures++
-	switch {
-	case len(part) == 1:
+	if len(part) == 1 {
 		part[0].fate = alone
-	default:
+	} else {
 		*failing = append(*failing, part)
 	}
 	return false

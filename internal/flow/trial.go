@@ -26,10 +26,8 @@ type trial struct {
 	taken bool
 	// named are the events that FailedEvents have named, those of each call together.
 	named [][]Sent
-	// failures is how many calls with parts of the batch have failed in a row without a word of which
-	// event is to blame, and since is when that began.
-	failures int
-	since    time.Time
+	// succeeded is when a part of the batch was last taken in, or the first one is tried.
+	succeeded time.Time
 }
 
 // fate is what becomes of an event of a trial.

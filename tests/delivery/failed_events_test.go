@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,10 +155,10 @@ func TestFailedEventsThatAreWrongAcknowledgeNothing(t *testing.T) {
 func TestFailedEventComesInItsNewestState(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var tried [][]string
-		var failing = true
+		var well atomic.Bool
 		b := harness.Batches{See: busy, Fail: func(batch []string) error {
 			tried = append(tried, batch)
-			if failing {
+			if !well.Load() {
 				return refusing(batch, "a/2", "a/3")
 			}
 			return nil
@@ -169,7 +170,7 @@ func TestFailedEventComesInItsNewestState(t *testing.T) {
 		w.UpdatePod("a/2", "newer")
 		w.DeletePods("a/3")
 		synctest.Wait()
-		failing = false
+		well.Store(true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []string{"add a/2", "delete a/3"}, tried[len(tried)-1])
