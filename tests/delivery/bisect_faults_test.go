@@ -232,8 +232,8 @@ func TestAPartOfADestinationIsAway(t *testing.T) {
 				p.refuse(harness.Keys(pods)...)
 			})
 			w.CreatePods("b/other")
-			for n := range 3600 {
-				time.Sleep(time.Second)
+			for n := range 120 {
+				time.Sleep(10 * time.Second)
 				if traffic {
 					w.UpdatePod("b/other", fmt.Sprint(n))
 				}
