@@ -76,14 +76,15 @@ examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "examples with -race" go test -C examples/mirror -json -vet=off -timeout 30m ./...
 	$(RACE) $(RUNS) "examples/operator with -race" go test -C examples/operator -json -vet=off -timeout 20m ./...
 
-# 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
+# 200 random scripts of a simulated day each (DAYS), the same in each run, judged by the oracle,
 # and 10 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then 5 days are played twice as WebAssembly, and
 # have the same history. Then 100 random plays of replicas that share a
 # fleet; unit has 4. Then the example is killed 50 times with each database; make examples
 # kills it 6 times. What attack does to replicas of it, make e2e does for twenty seconds.
+DAYS ?= 200
 proof: bin/heartbeat postgres-install
-	INFORMER_TORTURE=200 $(RUNS) proof \
+	INFORMER_TORTURE=$(DAYS) $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|Sharded|)RandomScripts' ./informertest/script
 	INFORMER_TORTURE=10 $(RACE) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
