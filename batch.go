@@ -17,18 +17,21 @@ type BatchHandler interface {
 	// OnBatch takes in events: of many keys, one of each, in the order of the keys'
 	// arrival. It gets as many as wait, and MaxBatch at most; no batch waits for more.
 	//
-	// Nil acknowledges all of them. FailedEvents, which may be wrapped, acknowledge all but those
-	// that they name. They acknowledge none if they name none, one twice, or one that is not in the
-	// batch, or if they are joined with another error. Any other error acknowledges none. What is
-	// not acknowledged is tried again together, after 100 ms at first and 30 s at most, until it
-	// succeeds. Meanwhile, a newer event of an object replaces the one that failed. Other batches go
-	// on, and the keys of this one wait. When such keys fill the queue or the Budget, nothing more is
-	// read. The steps of a batch that failed are done again, so they must be repeatable or be undone.
+	// Nil acknowledges all events. FailedEvents acknowledge all events but those that they name. They
+	// may be wrapped. FailedEvents are wrong, and acknowledge no event, if the list is empty, has an
+	// event twice or one that is not in the batch, or is joined with another error. Any other error
+	// acknowledges no event.
+	//
+	// Events that are not acknowledged are tried again together, after 100 ms at first and 30 s at
+	// most, until they are. Meanwhile, a newer event of an object replaces the one that failed. Other
+	// batches go on, and the keys of this one wait. When such keys fill the queue or the Budget,
+	// nothing more is read. The steps of a batch that failed are done again, so they must be
+	// repeatable or be undone.
 	//
 	// A batch that has failed three times with another error than FailedEvents is tried in parts,
 	// one call after the other: halves, halves of what fails, and so on, down to the events that
-	// fail by themselves. What a part has taken in is acknowledged. Sixteen or fewer events that
-	// fail by themselves are then tried again one by one, more of them together. Two calls with
+	// fail by themselves. A part that succeeds is acknowledged. Up to sixteen events that fail by
+	// themselves are then tried again one by one; more of them are tried together. Two calls with
 	// single events come first. If both fail, the destination is taken to be away: the batch stays
 	// whole, and is tried in parts after three more failures.
 	//

@@ -34,8 +34,8 @@ func (h *Histogram) Sum() float64 {
 	return h.counts().Sum()
 }
 
-// plus returns a histogram with the values of h and o, each of which may be nil. Values that they
-// count later are not in it.
+// plus returns a histogram with the values of h and o. Both may be nil. It does not have the values
+// that they count later.
 func (h *Histogram) plus(o *Histogram) *Histogram {
 	if h == nil {
 		h, o = o, nil

@@ -14,7 +14,7 @@ import (
 // as long as it requires (or is) this one.
 const modulePath = "github.com/rvinformer/informer/e2e"
 
-// Binaries says where the two servers are, and of which minor version of Kubernetes.
+// Binaries are the paths of the two servers, and the minor version of Kubernetes that both are of.
 type Binaries struct {
 	Etcd       string
 	APIServer  string

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Variable is the environment Variable with the minor version of Kubernetes that is asked for, such
+// Variable is the environment variable with the minor version of Kubernetes that is asked for, such
 // as 1.35. Without it, the servers are those of the newest version.
 const Variable = "KUBERNETES"
 

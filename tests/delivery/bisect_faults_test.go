@@ -94,95 +94,68 @@ func TestAnErrorHandlerEndsItsGoroutineAtFailedEvents(t *testing.T) {
 	})
 }
 
-// An error of the handler's own that wraps ErrPassedOver, of an informer that feeds it for instance, is
-// an error as any other.
-func TestAnErrorThatWrapsErrPassedOver(t *testing.T) {
+// batchOfThree has three pods come in one batch, whose calls fail as fail says of their number, from 1
+// on, and returns the batches that were tried after an hour.
+func batchOfThree(t *testing.T, fail func(call int, batch []string) error) (tried [][]string) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		b := harness.Batches{See: busy}
-		n := 0
 		b.Fail = func(batch []string) error {
-			if n++; n == 2 {
-				return fmt.Errorf("upstream: %w", informer.ErrPassedOver)
-			}
-			return nil
+			tried = append(tried, batch)
+			return fail(len(tried)-1, batch)
 		}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
 		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		time.Sleep(time.Hour)
-		for _, p := range []string{"a/1", "a/2", "a/3"} {
-			w.UpdatePod(p, "x")
+		for _, pod := range []string{"a/1", "a/2", "a/3"} {
+			w.UpdatePod(pod, "newer")
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		w.RequireState(&b.Recorder)
+	})
+	return tried[1:]
+}
+
+// An error of the handler's own that wraps ErrPassedOver, of an informer that feeds it for instance, is
+// an error as any other.
+func TestAnErrorThatWrapsErrPassedOver(t *testing.T) {
+	batchOfThree(t, func(call int, _ []string) error {
+		if call == 1 {
+			return fmt.Errorf("upstream: %w", informer.ErrPassedOver)
+		}
+		return nil
 	})
 }
 
 // The same within FailedEvents.
 func TestFailedEventsThatWrapErrPassedOver(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		b := harness.Batches{See: busy}
-		n := 0
-		b.Fail = func(batch []string) error {
-			if n++; n == 2 {
-				return informer.FailedEvents{{Index: 0, Err: informer.ErrPassedOver}, {Index: 1}}
-			}
-			return nil
+	batchOfThree(t, func(call int, _ []string) error {
+		if call == 1 {
+			return informer.FailedEvents{{Index: 0, Err: informer.ErrPassedOver}, {Index: 1}}
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
-		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		w.RequireState(&b.Recorder)
+		return nil
 	})
 }
 
-// FailedEvents that are joined, as of two tables, acknowledge nothing: the events of the others are
-// not known.
+// FailedEvents that are joined with another error acknowledge nothing: with those of another table,
+// whose events are then not known, or with that of a transaction that was not committed.
 func TestFailedEventsThatAreJoinedAcknowledgeNothing(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		var tried [][]string
-		b := harness.Batches{See: busy}
-		b.Fail = func(batch []string) error {
-			if tried = append(tried, batch); len(tried) == 2 {
-				return errors.Join(informer.FailedEvents{{Index: 0}}, informer.FailedEvents{{Index: 2}})
-			}
-			return nil
-		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
-		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Contains(t, slices.Concat(tried[2:]...), "add a/3", "it was named, and is never told again")
-	})
-}
-
-// FailedEvents that are joined with another error, of a transaction that was not committed for
-// instance, acknowledge nothing.
-func TestFailedEventsJoinedWithAnotherErrorAcknowledgeNothing(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		var tried [][]string
-		b := harness.Batches{See: busy}
-		b.Fail = func(batch []string) error {
-			if tried = append(tried, batch); len(tried) == 2 {
-				return errors.Join(informer.FailedEvents{{Index: 0}}, errors.New("commit: the connection is lost"))
-			}
-			return nil
-		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
-		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Contains(t, slices.Concat(tried[2:]...), "add a/3")
-	})
+	for name, other := range map[string]error{
+		"FailedEvents": informer.FailedEvents{{Index: 2}},
+		"an error":     errors.New("commit: the connection is lost"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tried := batchOfThree(t, func(call int, _ []string) error {
+				if call == 1 {
+					return errors.Join(informer.FailedEvents{{Index: 0}}, other)
+				}
+				return nil
+			})
+			require.Equal(t, tried[0], tried[1])
+		})
+	}
 }
 
 func testSideBySide(t *testing.T, poison, first int, traffic bool) {
@@ -441,25 +414,14 @@ func TestAHandlerThatTakesSmallBatchesOnly(t *testing.T) {
 
 // FailedEvents do not count among the three failures after which a batch is tried in parts.
 func TestFailedEventsDoNotCountTowardsParts(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		b := harness.Batches{See: busy}
-		var tried [][]string
-		b.Fail = func(batch []string) error {
-			tried = append(tried, batch)
-			switch len(tried) {
-			case 2, 3:
-				return refusing(batch, "a/1", "a/2")
-			case 4:
-				return errors.New("a blip")
-			}
-			return nil
+	tried := batchOfThree(t, func(call int, batch []string) error {
+		switch call {
+		case 1, 2:
+			return refusing(batch, "a/1", "a/2")
+		case 3:
+			return errors.New("a blip")
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
-		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, []string{"add a/1", "add a/2"}, tried[4])
+		return nil
 	})
+	require.Equal(t, []string{"add a/1", "add a/2"}, tried[3])
 }
