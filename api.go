@@ -28,6 +28,7 @@ const (
 	ReasonCheckpointFailing  = api.ReasonCheckpointFailing
 	ReasonNotStarted         = api.ReasonNotStarted
 	ReasonListing            = api.ReasonListing
+	ReasonDeadLetters        = api.ReasonDeadLetters
 	ReasonUndecodableObjects = api.ReasonUndecodableObjects
 	ReasonCurrent            = api.ReasonCurrent
 )
@@ -88,8 +89,8 @@ type (
 	UnusedCheckpointError = api.UnusedCheckpointError
 )
 
-// ErrPassedOver says, within a *ProcessError or a *BatchError, that a handler has panicked for the
-// key once too often, and is not called for it before the object changes or is listed again.
+// ErrPassedOver says, within a *ProcessError or a *BatchError, that a handler has failed for the
+// key once too often, so that the change is a DeadLetter.
 var ErrPassedOver = api.ErrPassedOver
 
 // The reasons for which an answer of the server cannot be read, within an *ItemError or a
@@ -102,6 +103,10 @@ var (
 	ErrNotWatch    = api.ErrNotWatch
 	ErrContentType = api.ErrContentType
 )
+
+// DeadLetter is a change that a handler has refused so often that it is not handed over any more.
+// Package api has its fields.
+type DeadLetter = api.DeadLetter
 
 // WaitError says that a call of WaitUntil did not see its version. Package api has its fields.
 type WaitError = api.WaitError

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/flow"
 )
 
@@ -37,7 +38,7 @@ type BatchHandler interface {
 	//
 	// A panic acknowledges nothing either. Where utilruntime lets the process survive
 	// it, the events are tried again one by one, and one that has panicked for the sixth
-	// time is passed over.
+	// time is a DeadLetter. So is an event that has failed by itself MaxAttempts times.
 	//
 	// Ctx ends with Run, which waits for OnBatch to return. Events is the handler's to
 	// keep, but a *RawObject in it is valid only until OnBatch returns; all other objects
@@ -64,18 +65,18 @@ type synclessBatchHandler struct{ BatchHandler }
 func (synclessBatchHandler) wantsSync() bool { return false }
 
 // EventType is what happened to an object.
-type EventType string
+type EventType = api.EventType
 
+// The types of events. Package api says more of each.
 const (
 	// Added: an object that was not known.
-	Added EventType = "Added"
+	Added = api.Added
 	// Updated: an object that was known, in another version.
-	Updated EventType = "Updated"
-	// Deleted: an object that is gone. An object that took the place of another
-	// one of its name is the Deleted of that and, in a later batch, an Added.
-	Deleted EventType = "Deleted"
+	Updated = api.Updated
+	// Deleted: an object that is gone.
+	Deleted = api.Deleted
 	// Synced: a list shows the object in the version that was acknowledged.
-	Synced EventType = "Synced"
+	Synced = api.Synced
 )
 
 // Event is what happened to one object.
@@ -104,8 +105,8 @@ type Event struct {
 // defaultMaxBatch is the default of InformerConfig.MaxBatch.
 const defaultMaxBatch = 500
 
-// eventTypes are those of the changes of notices.
-var eventTypes = [...]EventType{flow.Added: Added, flow.Updated: Updated, flow.Deleted: Deleted, flow.Synced: Synced}
+// defaultMaxDeadLetters is the default of InformerConfig.MaxDeadLetters.
+const defaultMaxDeadLetters = 10_000
 
 // handBatch calls the BatchHandler.
 func handBatch(handler BatchHandler) func(context.Context, []flow.Sent) error {
@@ -122,7 +123,7 @@ func handBatch(handler BatchHandler) func(context.Context, []flow.Sent) error {
 
 // eventOf returns a notice as a BatchHandler is given it.
 func eventOf(s flow.Sent) Event {
-	event := Event{Type: eventTypes[s.Change], Key: s.Entry.Key, ResourceVersion: s.Version, IsInInitialList: s.Entry.Initial}
+	event := Event{Type: s.Change.Type(), Key: s.Entry.Key, ResourceVersion: s.Version, IsInInitialList: s.Entry.Initial}
 	obj := s.Object
 	tombstone, ok := obj.(cache.DeletedFinalStateUnknown)
 	if ok {

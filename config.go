@@ -70,6 +70,8 @@ func (c InformerConfig) check() (checked checkedConfig, err error) {
 func (c InformerConfig) checkNumbers() error {
 	return cmp.Or(
 		notNegative("MaxBatch", c.MaxBatch),
+		notNegative("MaxAttempts", c.MaxAttempts),
+		notNegative("MaxDeadLetters", c.MaxDeadLetters),
 		notNegative("Workers", c.Workers),
 		notNegative("CheckpointInterval", c.CheckpointInterval),
 		notNegative("MinWatchTimeout", c.MinWatchTimeout),
@@ -95,6 +97,9 @@ func (c InformerConfig) withDefaults() InformerConfig {
 	}
 	if c.MaxBatch == 0 {
 		c.MaxBatch = defaultMaxBatch
+	}
+	if c.MaxDeadLetters == 0 {
+		c.MaxDeadLetters = defaultMaxDeadLetters
 	}
 	if c.ForcePaginatedList {
 		c.ListMode = ListModePaged

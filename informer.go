@@ -120,8 +120,8 @@ type InformerConfig struct {
 	// Handler is called for what happens. Its return acknowledges the call.
 	//
 	// A panic acknowledges nothing. Where utilruntime lets the process survive it, the
-	// call is tried again, after 100 ms at first and 30 s at most, and passed over when
-	// it has panicked for the sixth time.
+	// call is tried again, after 100 ms at first and 30 s at most. The change is a dead letter when
+	// the call has panicked for the sixth time, or MaxAttempts times.
 	Handler ResourceEventHandler
 
 	// BatchHandler, instead of Handler, gets batches, and may fail.
@@ -129,6 +129,25 @@ type InformerConfig struct {
 
 	// MaxBatch is the most events of a batch. Default: 500.
 	MaxBatch int
+
+	// MaxAttempts is how often the handler may fail for an event by itself before the event is a
+	// DeadLetter: it is not handed over any more, what comes after it counts as acknowledged, and
+	// the condition DeadLetters holds. A newer state of the object is tried at once, and so is its
+	// deletion. The handler has failed for an event by itself if it
+	//
+	//   - has named the event in FailedEvents;
+	//   - has panicked for the event alone;
+	//   - has failed for the event alone, and takes other events in: another one was acknowledged
+	//     after the event had first failed, and no other has begun to fail since. A destination that
+	//     is away makes no dead letter. Where nothing tells, because nothing else comes, the event
+	//     must have failed for fifteen minutes too.
+	//
+	// Default: for ever, but for a panic, which makes a dead letter at the sixth time.
+	MaxAttempts int
+
+	// MaxDeadLetters is how many dead letters there may be. If there are so many, what else fails is
+	// tried for ever. A dead letter takes about one KiB. Default: 10,000.
+	MaxDeadLetters int
 
 	// ErrorHandler gets what goes wrong, and nil each time a watch has
 	// started. Default: DefaultWatchErrorHandler.
@@ -275,6 +294,10 @@ type ResourceVersionInformer interface {
 	LastSyncResourceVersion() string
 	// Status is a snapshot of the informer.
 	Status() Status
+	// DeadLetters returns the changes that the handler has refused so often that they are not handed
+	// over any more, sorted by key: see InformerConfig.MaxAttempts. A Checkpoint keeps them, so that
+	// they are known after a restart. They are the caller's.
+	DeadLetters() []DeadLetter
 	// Audit compares the Storage with the server, while both change, and reports what differs. An
 	// informer that is right has no differences: see AuditReport. It lists the server's metadata at
 	// one version, in pages, and waits until everything up to that version is acknowledged, if
@@ -336,11 +359,12 @@ func newResourceVersionInformer(name string, config checkedConfig) *resourceVers
 		options.SkipUnchanged = !hearsSync(config.BatchHandler)
 		transform = objectsOnly(transform)
 	} else {
-		options.Consumer = flow.Keys{Process: i.handle, Failing: flow.RetryFew}
+		options.Consumer = flow.Keys{Process: i.handle, Failing: flow.Bury}
 		options.SkipUnchanged = !hearsSync(config.Handler)
 	}
 	options.Shard = config.Shard
 	options.Workers = config.Workers
+	options.MaxAttempts, options.MaxDeadLetters = config.MaxAttempts, config.MaxDeadLetters
 	options.Budget = config.Budget.shared()
 	options.Intake = intake.New(intake.Options{
 		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: config.fields, Transform: transform,
@@ -388,6 +412,7 @@ func (i *resourceVersionInformer) Status() Status {
 	s := Status(i.reflector.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.flow.Versions.Len()
+	s.DeadLetters, _ = i.flow.Versions.Dead()
 	q := i.flow.Queued()
 	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
 	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
@@ -396,6 +421,9 @@ func (i *resourceVersionInformer) Status() Status {
 	s.Condition = i.reflector.setup.Report.Condition()
 	return s
 }
+
+// DeadLetters returns the dead letters.
+func (i *resourceVersionInformer) DeadLetters() []DeadLetter { return i.flow.Versions.DeadLetters() }
 
 // Audit compares the Storage with the server.
 func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {

@@ -145,6 +145,12 @@ func (s *SharedResourceVersionInformer) configFor(config HandlerConfig) (checked
 	if config.MaxBatch != 0 {
 		own.MaxBatch = config.MaxBatch
 	}
+	if config.MaxAttempts != 0 {
+		own.MaxAttempts = config.MaxAttempts
+	}
+	if config.MaxDeadLetters != 0 {
+		own.MaxDeadLetters = config.MaxDeadLetters
+	}
 	if config.Budget != nil {
 		own.Budget = config.Budget
 	}
@@ -350,6 +356,15 @@ func (s *SharedResourceVersionInformer) present() (handlers []*HandlerRegistrati
 	return slices.Clone(s.handlers), removed
 }
 
+// DeadLetters returns those of all handlers that are there, in the order of the handlers: see
+// ResourceVersionInformer.
+func (s *SharedResourceVersionInformer) DeadLetters() (all []DeadLetter) {
+	for _, h := range s.Handlers() {
+		all = append(all, h.DeadLetters()...)
+	}
+	return all
+}
+
 // Audit audits the handlers that are there, one after the other: see ResourceVersionInformer. The
 // report has the differences of all of them, the most Objects, and the oldest ResourceVersion. An
 // error ends it, and names the handler.
@@ -401,12 +416,14 @@ type HandlerConfig struct {
 	Checkpoint CheckpointStore
 	BeginAnew  bool // as in InformerConfig
 
-	// Workers, MaxBatch, Budget and ErrorHandler are, where they are zero, those of the
-	// informer's configuration.
-	Workers      int
-	MaxBatch     int
-	Budget       *Budget
-	ErrorHandler WatchErrorHandler
+	// Workers, MaxBatch, MaxAttempts, MaxDeadLetters, Budget and ErrorHandler are, where they are
+	// zero, those of the informer's configuration.
+	Workers        int
+	MaxBatch       int
+	MaxAttempts    int
+	MaxDeadLetters int
+	Budget         *Budget
+	ErrorHandler   WatchErrorHandler
 }
 
 // HandlerRegistration is one handler of a SharedResourceVersionInformer.
@@ -445,6 +462,10 @@ func (h *HandlerRegistration) LastSyncResourceVersion() string {
 
 // Status is a snapshot of the work for the handler, and of its acknowledgements.
 func (h *HandlerRegistration) Status() Status { return h.informer.Status() }
+
+// DeadLetters returns the changes that the handler has refused too often: see
+// ResourceVersionInformer.
+func (h *HandlerRegistration) DeadLetters() []DeadLetter { return h.informer.DeadLetters() }
 
 // totals is what has been counted for the handler.
 func (h *HandlerRegistration) totals() report.Totals {

@@ -55,10 +55,10 @@ type Status struct {
 	// every call returned, deletions included. It stays true.
 	Synced bool
 	// ResourceVersion is the one up to which everything is acknowledged that could be
-	// read, and was not passed over (ErrPassedOver); empty until that is true of the first list.
+	// read, and is no dead letter; empty until that is true of the first list.
 	ResourceVersion string
 	// CurrentAsOf is the newest moment for which everything that could be read of what the server
-	// had then is known to be acknowledged or passed over.
+	// had then is known to be acknowledged, or a dead letter.
 	// How old the handler's view can be is time.Since(CurrentAsOf). It is zero until something
 	// proves a moment, and does not go back.
 	//
@@ -85,6 +85,9 @@ type Status struct {
 	// Stale counts the watch events that were not newer than what was known of
 	// their object, and were dropped.
 	Stale int64
+	// DeadLetters is the number of changes that the handler has refused too often: see the method of
+	// that name. It becomes less when the handler takes in a newer state.
+	DeadLetters int
 	// LastContact is when the server last answered, bookmarks included.
 	LastContact time.Time
 	// LastError is the newest failure, and LastErrorTime when it was. One of the
@@ -164,6 +167,7 @@ func together(a, b Status) Status {
 	a.QueuedBytes += b.QueuedBytes
 	a.Skipped += b.Skipped
 	a.Stale += b.Stale
+	a.DeadLetters += b.DeadLetters
 	if b.LastContact.After(a.LastContact) {
 		a.LastContact = b.LastContact
 	}

@@ -48,7 +48,7 @@ const (
 	// again.
 	ReasonExpiredLoop ConditionReason = "ExpiredLoop"
 	// ReasonHandlerFailing: the handler, or a store of the user's, fails, and what it failed for
-	// waits, or is passed over.
+	// waits.
 	ReasonHandlerFailing ConditionReason = "HandlerFailing"
 	// ReasonHandlerSlow: a change has waited for the handler for longer than ten seconds.
 	ReasonHandlerSlow ConditionReason = "HandlerSlow"
@@ -61,6 +61,9 @@ const (
 	ReasonNotStarted ConditionReason = "NotStarted"
 	// ReasonListing: a list is read, or the first one is not delivered yet.
 	ReasonListing ConditionReason = "Listing"
+	// ReasonDeadLetters: the handler has refused changes too often, which are not handed over any
+	// more: see DeadLetter.
+	ReasonDeadLetters ConditionReason = "DeadLetters"
 	// ReasonUndecodableObjects: an object could not be read, and was skipped: see
 	// Status.SkippedError.
 	ReasonUndecodableObjects ConditionReason = "UndecodableObjects"

@@ -12,9 +12,8 @@ var (
 	// ErrStorageInUse is reported when Run is called while another informer runs with the same
 	// Storage, or with the same store of NewInformer. Each would delete what the other lists.
 	ErrStorageInUse = errors.New("storage in use")
-	// ErrPassedOver says, within a *ProcessError or a *BatchError, that a handler has panicked for
-	// the key once too often: it is not called for it again before the object changes, or is listed
-	// again. Until then, the condition HandlerFailing names the key.
+	// ErrPassedOver says, within a *ProcessError or a *BatchError, that a handler has failed for the
+	// key once too often, so that the change is a DeadLetter.
 	ErrPassedOver = errors.New("passed over")
 )
 

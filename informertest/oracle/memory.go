@@ -465,7 +465,7 @@ func (m *memory) end(n int, a answer) {
 func refusedOf(batch []telling, err error) (keys []string, whom blame.Blame) {
 	whom, failed, _ := blame.Of(err, len(batch))
 	for i, t := range batch {
-		if whom != blame.Nobody && (whom != blame.Named || failed[i]) {
+		if whom != blame.Nobody && (whom != blame.Named || failed[i] != nil) {
 			keys = append(keys, t.Key)
 		}
 	}

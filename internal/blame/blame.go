@@ -2,6 +2,7 @@
 package blame
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -24,9 +25,9 @@ const (
 )
 
 // Of returns whom an error is about that a BatchHandler has returned for so many events. If events
-// are named, failed says for each whether it is. The error that it returns is err, or says what is
-// wrong with the FailedEvents in it.
-func Of(err error, events int) (whom Blame, failed []bool, _ error) {
+// are named, failed has for each its error, nil for one that is not named. The error that it returns
+// is err, or says what is wrong with the FailedEvents in it.
+func Of(err error, events int) (whom Blame, failed []error, _ error) {
 	if err == nil {
 		return Nobody, nil, nil
 	}
@@ -62,19 +63,22 @@ func find(err error) (named api.FailedEvents, ok bool) {
 
 var errNoneNamed = errors.New("name none")
 
-func mark(named api.FailedEvents, events int) (failed []bool, wrong error) {
+// errNoReason is the error of an event that is named without one.
+var errNoReason = errors.New("the handler gave no reason")
+
+func mark(named api.FailedEvents, events int) (failed []error, wrong error) {
 	if len(named) == 0 {
 		return nil, errNoneNamed
 	}
-	failed = make([]bool, events)
+	failed = make([]error, events)
 	for _, event := range named {
 		switch i := event.Index; {
 		case i < 0 || i >= events:
 			return nil, fmt.Errorf("name event %d", i)
-		case failed[i]:
+		case failed[i] != nil:
 			return nil, fmt.Errorf("name event %d twice", i)
 		default:
-			failed[i] = true
+			failed[i] = cmp.Or(event.Err, errNoReason)
 		}
 	}
 	return failed, nil

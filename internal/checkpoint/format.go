@@ -94,6 +94,8 @@ const (
 	Gone Record = 1 << 4
 	// Begun: the handler is about to be called for the key.
 	Begun Record = 2 << 4
+	// Dead is a Begun that has a dead letter in place of a version.
+	Dead Record = Begun | 1<<7
 	// Resume has no key. Its version is where a watch goes on.
 	Resume Record = 3 << 4
 )

@@ -99,6 +99,9 @@ func (r *Reader) NextRecord() (record Record, key string, version *keytable.Bina
 		r.ended, r.err = false, io.EOF
 		return 0, "", nil, io.EOF
 	}
+	if record == Begun && r.version.Text != "" {
+		record = Dead
+	}
 	return record, lent(r.key), &r.version, nil
 }
 

@@ -31,6 +31,8 @@ type Entry struct {
 	Panics int
 	// Ambiguous counts those that may have failed for another entry. It is the consumer's to count.
 	Ambiguous int
+	// Failure is the consumer's to write down, nil while these deltas have not failed.
+	Failure *Failure
 
 	// batch is a number of those that were postponed together, 0 for none.
 	batch uint64
@@ -62,6 +64,16 @@ type Entry struct {
 	// room is what Deltas begin in: there are two at most. Seen is what Room returns.
 	room [2]Delta
 	seen []Delta
+}
+
+// Failure is what a consumer remembers of the failures for the deltas of an entry.
+type Failure struct {
+	// First and Last are the texts of the first and of the newest error.
+	First, Last string
+	// Since is when the first was.
+	Since time.Time
+	// Alone counts the calls that have failed for this entry by itself.
+	Alone int
 }
 
 type stage int

@@ -193,7 +193,7 @@ func (m *listModel) endList(t *rapid.T) {
 		m.startList()
 		return
 	}
-	m.q.EndGeneration(true)
+	m.q.EndGeneration()
 	m.q.Observed(strconv.Itoa(m.listed), 0)
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
 	m.dropped = m.droppedNow

@@ -128,14 +128,10 @@ func (q *Queue) sweepAll(ctx context.Context, at moment.Moment, keys []string, d
 	return nil
 }
 
-// EndGeneration ends a generation that was read to its end. Complete tells that it has shown
-// everything, and was swept.
-func (q *Queue) EndGeneration(complete bool) {
+// EndGeneration ends a generation that was read to its end.
+func (q *Queue) EndGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if complete && q.passed != nil && q.passed.generation < q.generation.number {
-		q.passed.until = q.seq
-	}
 	q.phase = listed
 	q.generation.underWay, q.generation.listed = false, q.seq
 	q.advancedLocked()

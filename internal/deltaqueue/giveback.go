@@ -15,7 +15,6 @@ func (q *Queue) Done(e *Entry) {
 	} else {
 		q.known.Set(e.Key, e.Version, e.generation)
 	}
-	q.repairedLocked(e)
 	q.finishLocked(e)
 }
 
@@ -29,12 +28,10 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 }
 
 // Drop gives an entry up without acknowledging it: the table of known versions stays, so that the
-// next generation shows the key as changed. The resume point does not wait for it, but the safe one
-// does.
+// next generation shows the key as changed. The resume point does not wait for it.
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.passOverLocked(e)
 	q.finishLocked(e)
 }
 
@@ -68,7 +65,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 		q.dropFirstLocked(e)
 		e.Arrived = max(e.Arrived, e.Deltas[0].Arrived)
 	}
-	e.Attempts, e.Panics, e.Ambiguous, e.batch = 0, 0, 0, 0
+	e.Attempts, e.Panics, e.Ambiguous, e.Failure, e.batch = 0, 0, 0, nil, 0
 	q.returnLocked(e)
 	q.readyLocked(e)
 	return done
@@ -148,7 +145,7 @@ func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 		e.Deltas = Merge(e.Deltas, d)
 	}
 	q.account.grow(e.bytes()-before, 0)
-	e.Version, e.generation = newer.Version, newer.generation
+	e.Version, e.generation, e.Failure = newer.Version, newer.generation, nil
 	q.syncing.merge(e, newer)
 	q.order.remove(newer)
 	q.unlinkLocked(newer)

@@ -80,7 +80,7 @@ func TestPostponeAfterAPanic(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			require.NoError(t, show(t.Context(), q, delta(cache.Replaced, key, "1")))
 		}
-		q.EndGeneration(true)
+		q.EndGeneration()
 		q.Postpone(takeBatch(t, q, 3), time.Second, true)
 		for _, key := range []string{"a", "b", "c"} {
 			require.False(t, isClosed(q.Synced()))
@@ -107,7 +107,7 @@ func TestSyncedWaitsForWhatIsPostponed(t *testing.T) {
 		e := take(t, q)
 		require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "2")))
 		q.Postpone([]*deltaqueue.Entry{e}, time.Second, false)
-		q.EndGeneration(true)
+		q.EndGeneration()
 		put(t, q, delta(cache.Updated, "k", "3"))
 		e = take(t, q)
 		require.True(t, e.Initial)
@@ -248,7 +248,7 @@ func TestSyncedWaitsForWhatCameMeanwhile(t *testing.T) {
 	e := take(t, q)
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "2")))
 	q.Retry(e, time.Hour)
-	q.EndGeneration(true)
+	q.EndGeneration()
 	require.False(t, isClosed(q.Synced()))
 	q.Done(take(t, q))
 	require.True(t, isClosed(q.Synced()))
@@ -281,7 +281,7 @@ func TestResumed(t *testing.T) {
 
 	q.BeginGeneration()
 	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
-	q.EndGeneration(true)
+	q.EndGeneration()
 	q.Done(take(t, q))
 	put(t, q, delta(cache.Added, "new", "12"))
 	require.False(t, take(t, q).Resumed, "a complete generation knows all")
@@ -292,7 +292,7 @@ func TestResumedByAGeneration(t *testing.T) {
 	q, _ := newQueue(deltaqueue.Options{Resume: "5", Resumed: true})
 	q.BeginGeneration()
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "7")))
-	q.EndGeneration(true)
+	q.EndGeneration()
 	require.False(t, isClosed(q.Synced()))
 	e := take(t, q)
 	require.True(t, e.Resumed)

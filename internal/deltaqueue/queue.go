@@ -120,10 +120,7 @@ type Queue struct {
 	generation generation
 	syncing    syncing
 	frontier   frontier
-	// passed is set while entries that were dropped without acknowledgement may
-	// not have been put again; it holds the safe resume point.
-	passed   *passedOver
-	settling settling
+	settling   settling
 	audit    audit
 	// changed fires when something happens that a waiting Put or Take may wait for, and places
 	// when a Put that waits for a full queue should go on.
@@ -329,6 +326,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	if e.batch == 0 {
 		e.Attempts = 0
 	}
+	e.Failure = nil // it was about what d replaces
 	e.generation = q.generation.number
 	if q.phase.isInitial() {
 		q.syncing.await(e)

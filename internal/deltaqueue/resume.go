@@ -3,10 +3,7 @@ package deltaqueue
 import (
 	"math"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/rv"
 )
 
 // frontier is up to where the producer has put everything.
@@ -26,22 +23,6 @@ func (f *frontier) reach(resourceVersion string) { f.observed, f.ahead = resourc
 type settling struct {
 	settled func()
 	upTo    uint64
-}
-
-// passedOver is what was dropped without acknowledgement, and is not repaired.
-type passedOver struct {
-	// keys are those of the entries dropped, with their newest resource versions, but for those
-	// that were acknowledged since.
-	keys map[string]string
-	// seq and resume are those of the oldest entry dropped.
-	seq    uint64
-	resume string
-	// generation is the one that was under way when the last of them was dropped. One that
-	// begins later puts them all again.
-	generation uint64
-	// until is the last entry of the generation that repairs the loss; zero
-	// while none has.
-	until uint64
 }
 
 // Observed notes that everything up to a resource version has been put. Current, if it is not zero,
@@ -95,16 +76,15 @@ func (q *Queue) reachLocked() {
 	q.waiting.Reach(resume)
 }
 
-// Drained reports whether everything that was put is acknowledged, and nothing was put
-// beyond ResumePoint.
+// Drained reports whether everything that was put is acknowledged or was dropped, and nothing was
+// put beyond ResumePoint.
 func (q *Queue) Drained() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.order.entries == 0 && q.passedLocked() == nil && !q.frontier.ahead
+	return q.order.entries == 0 && !q.frontier.ahead
 }
 
-// ResumePoint is the resource version up to which everything is acknowledged, or was dropped: see
-// PassedOver.
+// ResumePoint is the resource version up to which everything is acknowledged, or was dropped.
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,17 +92,14 @@ func (q *Queue) ResumePoint() string {
 	return resume
 }
 
-// SafeResumePoint is the resource version up to which everything is acknowledged: a watch from
-// there brings again all that is not, what was dropped included. It is empty while something of a
+// SafeResumePoint is ResumePoint if a watch from there brings all that is neither acknowledged nor
+// dropped. It is empty while something of a
 // generation is not acknowledged: that would be before it, and why there was a list may be that a
 // watch from there does not tell everything.
 func (q *Queue) SafeResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	seq, resume := q.oldestLocked()
-	if p := q.passedLocked(); p != nil && p.seq < seq {
-		seq, resume = p.seq, p.resume
-	}
 	if seq <= q.generation.listed {
 		return ""
 	}
@@ -155,58 +132,4 @@ func (q *Queue) checkSettledLocked() {
 		q.settling.settled()
 		q.settling = settling{}
 	}
-}
-
-// passedLocked returns what was dropped and is not repaired, nil if nothing is.
-func (q *Queue) passedLocked() *passedOver {
-	if p := q.passed; p != nil && p.until != 0 {
-		if oldest := q.order.first; oldest == nil || oldest.seq > p.until {
-			q.passed = nil
-		}
-	}
-	return q.passed
-}
-
-// passOverLocked keeps the safe resume point at the oldest entry that was dropped.
-func (q *Queue) passOverLocked(e *Entry) {
-	p := q.passedLocked()
-	if p == nil {
-		p = &passedOver{keys: map[string]string{}, seq: math.MaxUint64}
-		q.passed = p
-	}
-	if e.seq < p.seq {
-		p.seq, p.resume = e.seq, e.resume
-	}
-	p.keys[e.Key] = e.Version.ResourceVersion
-	p.generation, p.until = q.generation.number, 0
-}
-
-// repairedLocked notes that an entry was acknowledged: what was dropped before of its key is of no
-// use any more, unless the consumer is to get every change. A resync only repeats what was
-// acknowledged before, and a watch may repeat what is older.
-func (q *Queue) repairedLocked(e *Entry) {
-	if q.passed == nil || q.everyChange || e.newest().Type == cache.Sync ||
-		rv.Compare(e.Version.ResourceVersion, q.passed.keys[e.Key]) == rv.Older {
-		return
-	}
-	if delete(q.passed.keys, e.Key); len(q.passed.keys) == 0 {
-		q.passed = nil
-	}
-}
-
-// PassedOver returns a key whose entry was dropped, and how many there are that were neither
-// acknowledged nor put again since.
-func (q *Queue) PassedOver() (key string, keys int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	p := q.passedLocked()
-	if p == nil {
-		return "", 0
-	}
-	for k := range p.keys {
-		if key == "" || k < key {
-			key = k
-		}
-	}
-	return key, len(p.keys)
 }

@@ -41,7 +41,7 @@ func TestStaleInEachState(t *testing.T) {
 		},
 		"a list has replaced the checkpoint": {
 			opts: deltaqueue.Options{Resume: "6", Resumed: true},
-			then: func(_ *testing.T, q *deltaqueue.Queue) { q.BeginGeneration(); q.EndGeneration(true) },
+			then: func(_ *testing.T, q *deltaqueue.Queue) { q.BeginGeneration(); q.EndGeneration() },
 		},
 		"the server went back, and lists the key": {want: true, then: func(t *testing.T, q *deltaqueue.Queue) {
 			wentBack(t, q)
@@ -57,7 +57,7 @@ func TestStaleInEachState(t *testing.T) {
 			wentBack(t, q)
 			q.BeginGeneration()
 			q.Shown("k", version("7"))
-			q.EndGeneration(true)
+			q.EndGeneration()
 		}},
 		"the server went back, and lists a key that waits": {want: true, then: func(t *testing.T, q *deltaqueue.Queue) {
 			wentBack(t, q)
@@ -124,7 +124,7 @@ func TestShownInEachState(t *testing.T) {
 		"shown again by the next list": {
 			situation{then: func(t *testing.T, q *deltaqueue.Queue) {
 				q.Shown("k", version("7"))
-				q.EndGeneration(true)
+				q.EndGeneration()
 				q.BeginGeneration()
 			}}, "k", version("7"),
 		},

@@ -40,7 +40,7 @@ func (b Batches) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, 
 	}()
 	if len(sent) > 0 {
 		t := trial{flow: f, queue: queue, handle: b.Handle, batch: sent}
-		defer t.giveBack()
+		defer t.giveBack(ctx)
 		t.run(ctx)
 	}
 }

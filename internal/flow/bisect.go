@@ -83,31 +83,39 @@ func (t *trial) try(ctx context.Context, part []Sent, failing *[][]Sent) (taken 
 		t.succeeded = time.Now()
 		return whom == blame.Nobody
 	}
-	if len(part) == 1 {
-		part[0].fate = alone
-	} else {
+	if len(part) > 1 {
 		*failing = append(*failing, part)
 	}
 	return false
 }
 
 // gather opens the events that have failed by themselves, if there are many, or if others are open.
+// Where the destination takes other events in for longer than a part of it may be away, it does the
+// opposite, if there are to be dead letters.
 func (t *trial) gather() {
 	var opened, lonely int
+	lasting := t.flow.MaxAttempts > 0 && t.flow.destination.isThere()
 	for _, s := range t.batch {
 		switch s.fate {
 		case open:
 			opened++
 		case alone:
 			lonely++
+		default:
+			continue
 		}
+		lasting = lasting && hasLasted(s.Entry, outage)
 	}
-	if lonely == 0 || opened == 0 && lonely <= mostAlone {
+	to := open
+	switch {
+	case opened+lonely == 0 || opened == 0 && lonely <= mostAlone:
 		return
+	case lasting:
+		to = alone
 	}
 	for i := range t.batch {
-		if t.batch[i].fate == alone {
-			t.batch[i].fate = open
+		if f := &t.batch[i].fate; *f == alone || *f == open {
+			*f = to
 		}
 	}
 }

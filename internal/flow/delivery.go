@@ -2,11 +2,9 @@ package flow
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
 )
@@ -20,9 +18,6 @@ type Consumer interface {
 	// also if the consumer ends the goroutine.
 	deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entries []*deltaqueue.Entry)
 }
-
-// maxRetries is how often a consumer that panics is called again.
-const maxRetries = 5
 
 // deliverAll delivers until ctx ends, or there is nothing for a while.
 func (f *Flow) deliverAll(ctx context.Context, queue *deltaqueue.Queue) {
@@ -38,26 +33,23 @@ func (f *Flow) deliverAll(ctx context.Context, queue *deltaqueue.Queue) {
 	}
 }
 
-// deliver drops the entries if the consumer ends the goroutine, as a failed assertion
-// of a test does.
+// deliver gives the entries back also if the consumer ends the goroutine, as a failed assertion of a
+// test does.
 func (f *Flow) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
 	returned := false
 	defer func() {
 		if !returned {
+			defer queue.Leave()
 			for _, e := range entries {
 				if e != nil {
-					queue.Drop(e)
+					f.end(ctx, queue, e)
 				}
 			}
-			queue.Leave()
 		}
 	}()
 	f.Consumer.deliver(ctx, f, queue, entries)
 	returned = true
 }
-
-// passedOver is the last failure of deltas that are not tried again.
-func passedOver(err error) error { return fmt.Errorf("%w; %w", err, api.ErrPassedOver) }
 
 // leave gives back an entry whose newest delta cannot be read, for the reason why. An object that
 // cannot be decoded is missed from then on: a list that began before takes it for delivered.

@@ -53,7 +53,10 @@ type Options struct {
 	Ordinary bool
 	// Workers is how many consumers there may be at a time if it is not Ordinary.
 	Workers int
-	Budget  *budget.Budget
+	// MaxAttempts is after how many failures by itself an event is a dead letter, zero for never but
+	// after panics. MaxDeadLetters is how many there may be, zero for a consumer that drops them.
+	MaxAttempts, MaxDeadLetters int
+	Budget                      *budget.Budget
 	// Tombstones tells that every object has a UID of its own.
 	Tombstones bool
 }
@@ -64,6 +67,8 @@ type Flow struct {
 	synced chan struct{}
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
+	// destination is where the consumer puts things.
+	destination destination
 
 	mu    sync.Mutex
 	state state
@@ -201,9 +206,10 @@ func (f *Flow) Delivery() report.Delivery {
 	if queue != nil {
 		d.Queued, _ = queue.Len()
 		d.Retrying = queue.Retrying()
-		d.PassedOver, d.PassedOverKeys = queue.PassedOver()
 		_, d.Oldest = queue.Times()
 	}
+	d.DeadLetters, d.DeadLetter = f.Versions.Dead()
+	d.DeadLettersFull = d.DeadLetters > 0 && d.DeadLetters == f.MaxDeadLetters
 	return d
 }
 

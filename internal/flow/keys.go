@@ -22,12 +22,12 @@ type Keys struct {
 type AfterFailure int
 
 const (
-	// PassOver leaves them until the object changes or is listed again.
+	// PassOver drops them: the object comes again when it changes, or is listed again.
 	PassOver AfterFailure = iota
 	// Retry tries them again until they are acknowledged.
 	Retry
-	// RetryFew tries them again a few times.
-	RetryFew
+	// Bury tries them again some times, and makes them a dead letter then.
+	Bury
 )
 
 // Max is 1.
@@ -48,7 +48,7 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 	err := report.Guard(ctx, fail, func() error { return k.Process(e, deltas) })
 	call.End()
 	if err != nil {
-		k.failed(f, queue, e, err, fail)
+		k.failed(ctx, f, queue, entries, err, fail)
 		return
 	}
 	taken := e.Deltas
@@ -65,18 +65,25 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 }
 
 // failed reports what Process failed with, and gives the entry back.
-func (k Keys) failed(f *Flow, queue *deltaqueue.Queue, e *deltaqueue.Entry, err error, fail func(error)) {
-	again := k.Failing == Retry || k.Failing == RetryFew && e.Panics < maxRetries
-	if !again && k.Failing == RetryFew {
-		err = passedOver(err)
+func (k Keys) failed(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entries []*deltaqueue.Entry, err error, fail func(error)) {
+	e := entries[0]
+	if k.Failing == Bury {
+		note(e, textOf(err))
+		e.Failure.Alone++
+		change, resourceVersion := f.newestChange(e)
+		if f.isDead(e, true) && f.bury(ctx, queue, e, letterOf(e, change, resourceVersion)) {
+			entries[0] = nil
+			fail(passedOver(err))
+			return
+		}
 	}
 	fail(err)
-	switch taken := e.Deltas; {
-	case !again:
+	switch taken := e.Deltas; k.Failing {
+	case PassOver:
 		queue.Drop(e)
 		f.Intake.TakeBack(taken)
-	case k.Failing == RetryFew:
-		queue.Postpone([]*deltaqueue.Entry{e}, backoff.RetryDelay(e.Attempts), true)
+	case Bury:
+		queue.Postpone(entries, backoff.RetryDelay(e.Attempts), true)
 	default:
 		queue.Retry(e, backoff.RetryDelay(e.Attempts))
 	}

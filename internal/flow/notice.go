@@ -3,6 +3,7 @@ package flow
 import (
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -20,6 +21,12 @@ const (
 	// Synced: a list shows the object in the version that was acknowledged.
 	Synced
 )
+
+// eventTypes are what changes are called in public.
+var eventTypes = [...]api.EventType{Added: api.Added, Updated: api.Updated, Deleted: api.Deleted, Synced: api.Synced}
+
+// Type is what the change is called in public.
+func (c Change) Type() api.EventType { return eventTypes[c] }
 
 // Notice is what a handler is given of a key: one call, or one Event.
 type Notice struct {

@@ -43,14 +43,19 @@ const (
 	// panicked: the handler has panicked for it, or for another event of the same call. It is tried
 	// again by itself.
 	panicked
-	// givenUp: it is passed over.
-	givenUp
 )
 
 // run has the handler take the batch in.
 func (t *trial) run(ctx context.Context) {
-	if t.call(ctx, t.batch) == blame.Unknown && mayBisect(t.batch) {
-		t.bisect(ctx)
+	if t.call(ctx, t.batch) != blame.Unknown || !mayBisect(t.batch) {
+		return
+	}
+	t.bisect(ctx)
+	t.gather()
+	for i := range t.batch {
+		if s := &t.batch[i]; s.fate == alone && t.flow.destination.blames(s.Entry) {
+			t.count(ctx, s, blame.Unknown, errors.New(s.Entry.Failure.Last))
+		}
 	}
 }
 
@@ -62,34 +67,72 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 		t.taken = true
 		t.flow.Report.Handled()
 	}
-	refused := part
-	if whom == blame.Named {
-		refused = nil
+	if whom == blame.Unknown && ctx.Err() == nil {
+		t.flow.destination.failed(part)
 	}
+	var refused []Sent
 	for i := range part {
-		s := &part[i]
-		switch {
-		case whom == blame.Nobody || whom == blame.Named && !failed[i]:
+		s, cause := &part[i], err
+		if whom == blame.Named {
+			cause = failed[i]
+		}
+		if whom == blame.Nobody || cause == nil {
 			t.take(s)
+			t.flow.destination.succeeded()
 			continue
-		case whom == blame.Named:
-			s.fate = settled
-			refused = append(refused, *s)
-		case whom == blame.Panicked && len(part) == 1 && s.Entry.Panics >= maxRetries:
-			s.fate, err = givenUp, passedOver(err)
-		case whom == blame.Panicked:
-			s.fate = panicked
 		}
 		t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
+		if !t.refuse(ctx, s, whom, len(part), cause) {
+			refused = append(refused, *s)
+		}
 	}
-	if whom == blame.Named {
+	if whom == blame.Named && len(refused) > 0 {
 		t.named = append(t.named, refused)
 	}
-	if whom != blame.Nobody && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) { // the end of ctx is no failure of the handler
+	if len(refused) > 0 && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) { // the end of ctx is no failure of the handler
 		t.report(refused, err)
 	}
 	t.calling = nil
 	return whom
+}
+
+// refuse notes that the handler has not taken in an event, of so many in the call, and reports
+// whether it has become a dead letter.
+func (t *trial) refuse(ctx context.Context, s *Sent, whom blame.Blame, events int, err error) (dead bool) {
+	byItself := events == 1
+	switch {
+	case whom == blame.Named:
+		s.fate, byItself = settled, true
+	case whom == blame.Panicked:
+		s.fate = panicked
+	case byItself:
+		s.fate = alone
+		byItself = len(t.batch) == 1 // what has failed in a part is counted at the end
+	}
+	if ctx.Err() != nil { // another run tries it
+		return false
+	}
+	note(s.Entry, textOf(err))
+	if !byItself || whom == blame.Unknown && !t.flow.destination.blames(s.Entry) {
+		return false
+	}
+	return t.count(ctx, s, whom, err)
+}
+
+// count counts a failure of an event by itself, and makes it a dead letter if there were too many.
+func (t *trial) count(ctx context.Context, s *Sent, whom blame.Blame, err error) (dead bool) {
+	e := s.Entry
+	e.Failure.Alone++
+	if !t.flow.isDead(e, whom == blame.Panicked) {
+		return false
+	}
+	failure := t.failure([]Sent{*s}, passedOver(err))
+	if !t.flow.bury(ctx, t.queue, e, letterOf(e, s.Change.Type(), s.Version)) {
+		return false
+	}
+	s.Entry, s.fate = nil, settled
+	t.flow.Report.FailHandling(failure)
+	return true
 }
 
 // hand calls the handler.
@@ -119,20 +162,24 @@ func (t *trial) take(s *Sent) {
 }
 
 // report reports a failure of the handler.
-func (t *trial) report(sent []Sent, err error) {
+func (t *trial) report(sent []Sent, err error) { t.flow.Report.FailHandling(t.failure(sent, err)) }
+
+func (t *trial) failure(sent []Sent, err error) *api.BatchError {
 	failed := &api.BatchError{Err: err, Attempts: sent[0].Entry.Attempts + 1}
 	for _, s := range sent {
 		failed.Keys = append(failed.Keys, s.Entry.Key)
 	}
-	t.flow.Report.FailHandling(failed)
+	return failed
 }
 
 // giveBack gives the queue back what was not taken in. If the handler has ended the goroutine, what
-// it was called with last is passed over.
-func (t *trial) giveBack() {
+// it was called with last becomes dead letters.
+func (t *trial) giveBack(ctx context.Context) {
+	var ended []Sent
 	for i := range t.calling {
 		if s := &t.calling[i]; s.fate != settled {
-			s.fate = givenUp
+			ended = append(ended, *s)
+			s.fate = settled
 		}
 	}
 	for _, sent := range t.named {
@@ -148,15 +195,14 @@ func (t *trial) giveBack() {
 			t.postpone([]Sent{s}, false)
 		case panicked:
 			t.postpone([]Sent{s}, true)
-		case givenUp:
-			taken := s.Entry.Deltas
-			t.queue.Drop(s.Entry)
-			t.flow.Intake.TakeBack(taken)
 		}
 	}
 	t.postpone(rest, false)
 	if t.taken {
 		t.flow.Report.GivenBack()
+	}
+	for _, s := range ended { // last: the store of the checkpoint may end the goroutine as well
+		t.flow.end(ctx, t.queue, s.Entry)
 	}
 }
 

@@ -127,7 +127,7 @@ func (g queueGeneration) End(ctx context.Context, resourceVersion string, comple
 	}
 	// Publish the version first: a caller woken by HasSynced may read it.
 	g.queue.Listed(resourceVersion)
-	g.queue.EndGeneration(complete)
+	g.queue.EndGeneration()
 	if g.ended != nil {
 		g.ended(complete)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/report"
@@ -91,6 +92,33 @@ func (j *Journal) Begin(ctx context.Context, keys []string) {
 	}
 	if err := j.appendRecords(ctx); err != nil {
 		j.fail(err)
+	}
+}
+
+// Bury writes down a dead letter, before what comes after it counts as acknowledged. If that fails,
+// a save follows.
+func (j *Journal) Bury(ctx context.Context, letter api.DeadLetter) {
+	if !j.addLetter(letter) || !j.take(ctx) {
+		return // a save has it
+	}
+	defer j.give()
+	if err := j.appendRecords(ctx); err != nil {
+		j.fail(err)
+	}
+}
+
+func (j *Journal) addLetter(letter api.DeadLetter) (writes bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.addLetterLocked(letter)
+	return j.state == on
+}
+
+func (j *Journal) addLetterLocked(letter api.DeadLetter) {
+	j.begun[letter.Key] = j.begun[letter.Key] // it may be written already
+	if j.state != off {
+		j.records.AddDeadLetter(letter)
+		j.unwritten = append(j.unwritten, letter.Key)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestTheFirstSaveWritesTheKeysThatAreBegun(t *testing.T) {
 	s := &store{}
 	j := journal.New(s, func(error) {})
 	j.Begin(t.Context(), []string{"a"})
-	r, err := j.Restart(t.Context(), []string{"unsettled"})
+	r, err := j.Restart(t.Context(), []string{"unsettled"}, nil)
 	require.NoError(t, err)
 	require.Empty(t, s.appended)
 	s.appended = r.Tail
@@ -143,13 +143,13 @@ func TestASaveThatFailedLeavesTheJournalAsItWas(t *testing.T) {
 	failed := errors.New("failed")
 	s := &store{}
 	j := journal.New(s, func(error) {})
-	r, err := j.Restart(t.Context(), nil)
+	r, err := j.Restart(t.Context(), nil, nil)
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, 100, failed)
 	require.ErrorIs(t, j.Commit(t.Context(), ""), journal.ErrUnusable)
 
 	j = usable(s)
-	r, err = j.Restart(t.Context(), nil)
+	r, err = j.Restart(t.Context(), nil, nil)
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, 100, failed)
 	require.NoError(t, j.Commit(t.Context(), ""))
@@ -167,7 +167,7 @@ func TestAnAppendThatFailedEndsTheJournalUntilASave(t *testing.T) {
 	require.True(t, j.Full())
 
 	s.fails = nil
-	r, err := j.Restart(t.Context(), nil)
+	r, err := j.Restart(t.Context(), nil, nil)
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, int64(len(r.Tail)), nil)
 	require.True(t, j.Has("a"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/report"
@@ -72,9 +73,9 @@ type Restart struct {
 }
 
 // Restart is called within a save, before the known versions are read for it. The journal behind
-// the saved checkpoint begins with the keys that are begun, to which it adds unsettled ones, and
-// with what was acknowledged up to now.
-func (j *Journal) Restart(ctx context.Context, unsettled []string) (r Restart, err error) {
+// the saved checkpoint begins with the keys that are begun, to which it adds unsettled ones, with
+// the dead letters, and with what was acknowledged up to now.
+func (j *Journal) Restart(ctx context.Context, unsettled []string, letters []api.DeadLetter) (r Restart, err error) {
 	if !j.take(ctx) {
 		return r, context.Cause(ctx)
 	}
@@ -91,6 +92,9 @@ func (j *Journal) Restart(ctx context.Context, unsettled []string) (r Restart, e
 	}
 	for key := range j.begun {
 		j.addLocked(key)
+	}
+	for _, letter := range letters {
+		j.addLetterLocked(letter)
 	}
 	if r.off {
 		r.Tail, r.keys = j.records.Take(nil), j.unwritten

@@ -81,6 +81,8 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		if k.journal != nil && f.content.Appendable && v.has == sameShard {
 			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
 		}
+	} else {
+		k.Versions.AdoptDeadLetters(f.content)
 	}
 	k.saved.resume, k.saved.at = v.claims, time.Now()
 	if v.has != sameShard { // the checkpoint is to be one of this shard soon

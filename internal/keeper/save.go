@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
@@ -62,12 +64,17 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 	var restart journal.Restart
 	err := k.write(ctx, func(w io.Writer) (p point, err error) {
 		p = now()
+		letters := k.Versions.DeadLetters()
 		cw, begun := checkpoint.NewWriter(w), k.Versions.UnsettledUnknown()
-		if k.journal != nil {
+		switch {
+		case k.journal != nil:
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
-			if restart, err = k.journal.Restart(ctx, k.Versions.Unsettled()); err != nil {
+			if restart, err = k.journal.Restart(ctx, k.Versions.Unsettled(), letters); err != nil {
 				return p, err
 			}
+		case len(letters) > 0:
+			cw, restart.Tail = checkpoint.NewJournaledWriter(w), tailOf(letters)
+			begun = slices.DeleteFunc(begun, k.Versions.IsDead)
 		}
 		err = k.Versions.WriteCheckpoint(cw, k.metadata(p), begun)
 		size = cw.Written()
@@ -83,6 +90,25 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 		k.journal.Saved(ctx, restart, size, err)
 	}
 	return err
+}
+
+// tailOf is the journal behind a checkpoint in a store that takes none: it has the dead letters.
+func tailOf(letters []api.DeadLetter) []byte {
+	var tail checkpoint.Journal
+	for _, letter := range letters {
+		tail.AddDeadLetter(letter)
+	}
+	return tail.Take(nil)
+}
+
+// Bury writes down a dead letter that the versions have, before what comes after it counts as
+// acknowledged.
+func (k *Keeper) Bury(ctx context.Context, letter api.DeadLetter) {
+	if k.journal != nil {
+		k.journal.Bury(ctx, letter)
+		return
+	}
+	k.pending.noteList()
 }
 
 // hasBegun reports whether there are keys that the handler may have begun to take in.

@@ -76,7 +76,7 @@ func (v *Versions) forget(key string, out func(key string, version keytable.Vers
 		v.changes.Add(1)
 		v.table.Delete(key)
 	}
-	delete(v.unsettled, key)
+	v.unsettled.remove(key)
 }
 
 // shardOf returns the shard of a checkpoint, nil for one that does not say what it is of.

@@ -83,8 +83,8 @@ func (v *Versions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most 
 	if next != 0 {
 		return keys, next
 	}
-	for key, mark := range v.unsettled {
-		if known := v.reading().Compare(key, keytable.Version{}).Known; !known && mark < generation {
+	for key, d := range v.unsettled.doubts {
+		if known := v.reading().Compare(key, keytable.Version{}).Known; !known && d.shown < generation {
 			keys = append(keys, key)
 		}
 	}

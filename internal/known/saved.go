@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
@@ -25,7 +26,7 @@ type Saved struct {
 
 	table *keytable.Table
 	// begun are the keys that the handler may have begun to take in since.
-	begun map[string]uint64
+	begun unsettled
 }
 
 // ReadSaved reads a checkpoint that nothing follows, for Adopt.
@@ -58,15 +59,18 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 		switch record {
 		case checkpoint.Acknowledged:
 			s.table.SetBinary(key, version, 0)
-			delete(s.begun, key)
+			s.begun.remove(key)
 		case checkpoint.Gone:
 			s.table.Delete(key)
-			delete(s.begun, key)
+			s.begun.remove(key)
 		case checkpoint.Begun:
-			if s.begun == nil {
-				s.begun = map[string]uint64{}
+			s.begun.begin(strings.Clone(key))
+		case checkpoint.Dead:
+			letter, err := r.DeadLetter(key, version)
+			if err != nil {
+				return err
 			}
-			s.begun[strings.Clone(key)] = 0
+			s.begun.set(letter.Key, doubt{letter: &letter})
 		case checkpoint.Resume:
 			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
 		}
@@ -77,7 +81,7 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 func (s *Saved) Len() int { return s.table.Len() }
 
 // Begun yields the keys that the handler may have begun to take in.
-func (s *Saved) Begun() iter.Seq[string] { return maps.Keys(s.begun) }
+func (s *Saved) Begun() iter.Seq[string] { return maps.Keys(s.begun.doubts) }
 
 // Sample returns some objects of the checkpoint, as Versions.Sample does.
 func (s *Saved) Sample() []object.Known { return Oldest(someOf(s.table)) }
@@ -93,6 +97,21 @@ func (v *Versions) Adopt(s Saved) {
 	v.edits++
 	v.changes.Add(1)
 	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
+}
+
+// AdoptDeadLetters makes the dead letters of a checkpoint the informer's, beside versions that are
+// not those of the checkpoint: a watch from its resource version does not tell of them again. Those
+// are left out whose change the handler has taken in, as the versions say.
+func (v *Versions) AdoptDeadLetters(s Saved) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for letter := range s.begun.letters() {
+		known, exists := v.reading().Get(letter.Key)
+		refused := keytable.Version{ResourceVersion: letter.ResourceVersion, UID: letter.UID}
+		if letter.Type == api.Deleted || !exists || !notOlder(known, refused) {
+			v.unsettled.set(letter.Key, doubt{v.reading().Generation(), letter})
+		}
+	}
 }
 
 // Includes reports whether the versions can be what an informer had made of a checkpoint

@@ -1,12 +1,73 @@
 package known
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 )
+
+// unsettled are the keys of which it is not certain what the handler has: the last call for them
+// panicked or failed. The handler may have begun to take in an object that the table does not have:
+// when a generation does not show it, it is deleted like the known ones.
+type unsettled struct {
+	// doubts is nil as long as there are none, which hardly any informer has.
+	doubts map[string]doubt
+	// dead counts those that have a letter.
+	dead int
+}
+
+// doubt is one of them.
+type doubt struct {
+	// shown is the newest generation that may have shown the key.
+	shown uint64
+	// letter, if there is one, is what the handler has refused for good.
+	letter *api.DeadLetter
+}
+
+func (u *unsettled) set(key string, d doubt) {
+	if u.doubts == nil {
+		u.doubts = map[string]doubt{}
+	}
+	if u.doubts[key].letter != nil {
+		u.dead--
+	}
+	if d.letter != nil {
+		u.dead++
+	}
+	u.doubts[key] = d
+}
+
+func (u *unsettled) remove(key string) {
+	if u.doubts[key].letter != nil {
+		u.dead--
+	}
+	delete(u.doubts, key)
+}
+
+// begin notes that the handler may have begun to take key in, if that is not noted.
+func (u *unsettled) begin(key string) {
+	if _, begun := u.doubts[key]; !begun {
+		u.set(key, doubt{})
+	}
+}
+
+// letters yields the dead letters.
+func (u *unsettled) letters() iter.Seq[*api.DeadLetter] {
+	return func(yield func(*api.DeadLetter) bool) {
+		if u.dead == 0 {
+			return
+		}
+		for _, d := range u.doubts {
+			if d.letter != nil && !yield(d.letter) {
+				return
+			}
+		}
+	}
+}
 
 // Delivered is what the handler was given of key: the version that it has acknowledged, if
 // there is one, and whether it has failed to acknowledge another since.
@@ -14,30 +75,82 @@ func (v *Versions) Delivered(key string) (version keytable.Version, exists, unse
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	version, exists = v.reading().Get(key)
-	_, unsettled = v.unsettled[key]
+	_, unsettled = v.unsettled.doubts[key]
 	return version, exists, unsettled
 }
 
 // Settle notes whether it is certain what the handler has of key: its calls returned, or they
-// only showed the version that it has.
+// only showed the version that it has. That ends a dead letter.
 func (v *Versions) Settle(key string, certain bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if certain {
-		delete(v.unsettled, key)
+		v.unsettled.remove(key)
 		return
 	}
-	if v.unsettled == nil { // which hardly any informer needs
-		v.unsettled = map[string]uint64{}
+	v.unsettled.set(key, doubt{v.reading().Generation(), v.unsettled.doubts[key].letter})
+}
+
+// Bury keeps a dead letter, until its key is settled or forgotten, and returns it: it goes on with
+// the one that its key has. Where there are most of them for other keys, it changes nothing and
+// returns false.
+func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, ok bool) {
+	v.mu.Lock()
+	before := v.unsettled.doubts[letter.Key].letter
+	if before == nil && v.unsettled.dead >= most {
+		v.mu.Unlock()
+		return letter, false
 	}
-	v.unsettled[key] = v.reading().Generation()
+	if before != nil {
+		letter.FirstError, letter.Since = before.FirstError, before.Since
+		letter.Attempts += before.Attempts
+	}
+	v.unsettled.set(letter.Key, doubt{v.reading().Generation(), &letter})
+	v.changes.Add(1)
+	changed := v.changed
+	v.mu.Unlock()
+	if changed != nil {
+		changed()
+	}
+	return letter, true
+}
+
+// DeadLetters returns the dead letters, sorted by key.
+func (v *Versions) DeadLetters() []api.DeadLetter {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	letters := make([]api.DeadLetter, 0, v.unsettled.dead)
+	for letter := range v.unsettled.letters() {
+		letters = append(letters, *letter)
+	}
+	slices.SortFunc(letters, func(a, b api.DeadLetter) int { return strings.Compare(a.Key, b.Key) })
+	return letters
+}
+
+// IsDead reports whether key has a dead letter.
+func (v *Versions) IsDead(key string) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.unsettled.doubts[key].letter != nil
+}
+
+// Dead is the number of dead letters, and the one that is the longest time among them.
+func (v *Versions) Dead() (letters int, oldest api.DeadLetter) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for letter := range v.unsettled.letters() {
+		if oldest.Key == "" || letter.Since.Before(oldest.Since) {
+			oldest = *letter
+		}
+	}
+	return v.unsettled.dead, oldest
 }
 
 // Matches reports whether key is known in just this version, and the handler has no other.
 func (v *Versions) Matches(key string, version keytable.Version) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if _, unsettled := v.unsettled[key]; unsettled {
+	if _, unsettled := v.unsettled.doubts[key]; unsettled {
 		return false
 	}
 	compared := v.reading().Compare(key, version)
@@ -48,14 +161,14 @@ func (v *Versions) Matches(key string, version keytable.Version) bool {
 func (v *Versions) Unsettled() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.Collect(maps.Keys(v.unsettled))
+	return slices.Collect(maps.Keys(v.unsettled.doubts))
 }
 
 // UnsettledUnknown returns those of Unsettled that have no version.
 func (v *Versions) UnsettledUnknown() (keys []string) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for key := range v.unsettled {
+	for key := range v.unsettled.doubts {
 		if !v.reading().Compare(key, keytable.Version{}).Known {
 			keys = append(keys, key)
 		}
@@ -66,11 +179,12 @@ func (v *Versions) UnsettledUnknown() (keys []string) {
 // settleShown notes that a generation shows key, and reports whether the last handler call for
 // it panicked or failed. The caller holds the lock.
 func (v *Versions) settleShown(key string, generation uint64) (unsettled bool) {
-	if len(v.unsettled) == 0 {
+	if len(v.unsettled.doubts) == 0 {
 		return false
 	}
-	if _, unsettled = v.unsettled[key]; unsettled {
-		v.unsettled[strings.Clone(key)] = generation // a map may keep the newest form of a key
+	d, unsettled := v.unsettled.doubts[key]
+	if unsettled {
+		v.unsettled.set(strings.Clone(key), doubt{generation, d.letter}) // a map may keep the newest form of a key
 	}
 	return unsettled
 }

@@ -21,11 +21,7 @@ type Versions struct {
 	mu sync.RWMutex
 	// table is nil in one that is empty from the beginning: see reading and writing.
 	table *keytable.Table
-	// unsettled are the keys whose last handler call panicked or failed, each with the newest
-	// generation that may have shown it. The handler may have begun to take in an
-	// object that the table does not have: when a generation does not show it, it is
-	// deleted like the known ones.
-	unsettled map[string]uint64
+	unsettled unsettled
 	// edits counts the changes that were made by others than an informer, and changes all changes
 	// of a key or a version. It is read without the lock.
 	edits   int64
@@ -158,7 +154,7 @@ func (v *Versions) Replace(versions map[string]interface{}) error {
 	v.edits++
 	v.changes.Add(1)
 	v.table, v.reached, v.shard = table, "", nil
-	clear(v.unsettled)
+	v.unsettled = unsettled{}
 	return nil
 }
 

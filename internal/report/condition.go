@@ -14,7 +14,7 @@ import (
 var precedence = []api.ConditionReason{
 	api.ReasonStopped, api.ReasonStopping, api.ReasonUnauthorized, api.ReasonForbidden, api.ReasonNotFound, api.ReasonServerUnreachable, api.ReasonThrottled, api.ReasonStalled,
 	api.ReasonFailing, api.ReasonExpiredLoop, api.ReasonHandlerFailing, api.ReasonHandlerSlow, api.ReasonBudgetFull, api.ReasonCheckpointFailing,
-	api.ReasonNotStarted, api.ReasonListing, api.ReasonUndecodableObjects, api.ReasonCurrent,
+	api.ReasonNotStarted, api.ReasonListing, api.ReasonDeadLetters, api.ReasonUndecodableObjects, api.ReasonCurrent,
 }
 
 // Worse returns the one of two conditions that is to be acted on first; of two with one reason, the
@@ -29,7 +29,7 @@ func Worse(a, b api.Condition) api.Condition {
 
 // Condition returns what holds the informer up.
 func (p *Progress) Condition() api.Condition {
-	p.GivenBack() // a list may have repaired what was passed over, without a call
+	p.GivenBack() // what failed may have become a dead letter
 	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,6 +93,7 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 		s.calm(now)
 	}
 	s.noteSlow(d, now)
+	s.noteDead(d, now)
 	reading := a.reading.holds()
 	switch waits := now.Since(moment.Moment(s.starving.Load())); {
 	case s.stage == notStarted:
@@ -106,7 +107,7 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 	case reading:
 		return a.reading.condition(a.reading.text)
 	case a.handling.holds():
-		return a.handling.condition(d.passedOver(a.handling.text))
+		return a.handling.condition(a.handling.text)
 	case s.slow != 0:
 		return api.Condition{Reason: api.ReasonHandlerSlow, Message: fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.Since(d.Oldest).Round(time.Second)), Since: s.slow.Time()}
 	case s.starving.Load() != 0 && waits >= starvedAfter:
@@ -120,6 +121,8 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 	case !d.Synced:
 		message := fmt.Sprintf("the list was read; %d changes wait for the handler", d.Queued)
 		return api.Condition{Reason: api.ReasonListing, Message: message, Since: s.since.Time()}
+	case d.DeadLetters > 0:
+		return api.Condition{Reason: api.ReasonDeadLetters, Message: d.deadLetters(), Since: d.DeadLetter.Since}
 	case a.undecodable.holds():
 		return a.undecodable.condition(a.undecodable.text)
 	}

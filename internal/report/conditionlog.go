@@ -159,6 +159,7 @@ func (p *Progress) subject() []any {
 
 // look logs the condition if it has changed and lasts, and looks again later if there is reason to.
 func (p *Progress) look(h *conditionLog) {
+	p.GivenBack() // what failed may have become a dead letter
 	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
 	if p.conditionLog != h { // it has stopped, or nothing is left to look at

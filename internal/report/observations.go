@@ -17,9 +17,11 @@ type Delivery struct {
 	Queued int
 	// Retrying tells that some of them were handed over, and failed.
 	Retrying bool
-	// PassedOver is one of the keys that were given up since, and PassedOverKeys their number.
-	PassedOver     string
-	PassedOverKeys int
+	// DeadLetters is how many there are, and DeadLetter the oldest of them. DeadLettersFull tells
+	// that there may be no more.
+	DeadLetters     int
+	DeadLetter      api.DeadLetter
+	DeadLettersFull bool
 	// Oldest is when the oldest of these changes came; zero if there is none.
 	Oldest moment.Moment
 }
@@ -70,6 +72,8 @@ type observations struct {
 	since, cleared moment.Moment
 	// slow is when the change came with which the handler began to be slow, zero while it is not.
 	slow moment.Moment
+	// dead tells that there are dead letters.
+	dead bool
 	// tally counts the list under way, nil without one. It needs no lock either.
 	tally atomic.Pointer[tally]
 	// incidents is nil if nothing was wrong in this run.
@@ -175,6 +179,14 @@ func (s *observations) noteSlow(d Delivery, now moment.Moment) {
 	}
 }
 
+// noteDead notes whether there are dead letters.
+func (s *observations) noteDead(d Delivery, now moment.Moment) {
+	if s.dead && d.DeadLetters == 0 {
+		s.cleared = now
+	}
+	s.dead = d.DeadLetters > 0
+}
+
 // failed notes a failure of anything but the handler.
 func (s *observations) failed(err error, now moment.Moment) {
 	if s.stage >= stopping {
@@ -255,16 +267,17 @@ func (s *observations) lasting(which func(*incidents) *incident, reason api.Cond
 	}
 }
 
-// passedOver says what was given up after a failure of the handler, whose text it returns if
-// nothing was.
-func (d *Delivery) passedOver(failure string) string {
-	switch d.PassedOverKeys {
-	case 0:
-		return failure
-	case 1:
-		return fmt.Sprintf("%q is passed over until it changes or is listed again: %s", d.PassedOver, failure)
+// deadLetters says which changes the handler has refused too often.
+func (d *Delivery) deadLetters() string {
+	text := fmt.Sprintf("%q is a dead letter, after %d attempts", d.DeadLetter.Key, d.DeadLetter.Attempts)
+	if d.DeadLetters > 1 {
+		text = fmt.Sprintf("%d dead letters; the oldest is %q, after %d attempts", d.DeadLetters, d.DeadLetter.Key, d.DeadLetter.Attempts)
 	}
-	return fmt.Sprintf("%q and %d more keys are passed over until they change or are listed again: %s", d.PassedOver, d.PassedOverKeys-1, failure)
+	text += ": " + d.DeadLetter.LastError
+	if d.DeadLettersFull {
+		text += "; there may be no more, so what else fails is tried for ever"
+	}
+	return text
 }
 
 // progress says how far a list has come.

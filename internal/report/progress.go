@@ -13,7 +13,7 @@ import (
 
 // Snapshot has the fields of informer.Status, which is converted from it and describes them. A
 // Progress does not know Synced, ResourceVersion, Objects, Queued, QueuedBytes, CurrentAsOf,
-// OldestQueued and Condition: they stay zero, as Counts.StoredBytes does.
+// OldestQueued, DeadLetters and Condition: they stay zero, as Counts.StoredBytes does.
 type Snapshot struct {
 	Phase           api.Phase
 	ListMode        api.ListMode
@@ -28,6 +28,7 @@ type Snapshot struct {
 	OldestQueued    time.Time
 	Skipped         int64
 	Stale           int64
+	DeadLetters     int
 	LastContact     time.Time
 	LastError       error
 	LastErrorTime   time.Time
@@ -275,12 +276,13 @@ func (p *Progress) GivenBack() {
 	if !p.retrying.Load() {
 		return
 	}
-	if d := p.Delivery(); d.Retrying || d.PassedOverKeys > 0 {
+	d := p.Delivery()
+	if d.Retrying {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.handling.trouble == nil && p.retrying.Swap(false) && p.observations.incidents != nil && p.observations.incidents.handling.end(moment.Now()) {
+	if (p.handling.trouble == nil || d.DeadLetters > 0) && p.retrying.Swap(false) && p.observations.incidents != nil && p.observations.incidents.handling.end(moment.Now()) {
 		p.observations.cleared = moment.Now()
 	}
 }

@@ -47,7 +47,7 @@ func (unacknowledged) Set(string, keytable.Version, uint64) {}
 // before, what was popped joins it there, and is tried at once.
 func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList bool) {
 	if !isInInitialList {
-		r.parked.EndGeneration(false) // entries from here on are not initial
+		r.parked.EndGeneration() // entries from here on are not initial
 	}
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()

@@ -436,31 +436,6 @@ func readNothing(t *testing.T, s *informer.ResourceVersionStorage) {
 	require.NoError(t, err)
 }
 
-// A key that the handler has panicked for is not acknowledged, and neither is what came
-// with or after it.
-func TestNoVersionWhileAKeyIsPassedOver(t *testing.T) {
-	harness.SurvivePanics(t)
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(3)...)
-		s := &harness.MemoryCheckpoint{}
-		var healthy atomic.Bool
-		r := &harness.Recorder{Before: func(call string) {
-			if strings.Contains(call, "a/0001") && !healthy.Load() {
-				panic("no")
-			}
-		}}
-		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
-		time.Sleep(time.Hour)
-		w.UpdatePod("a/0002", "changed")
-		time.Sleep(time.Hour)
-		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
-		stop()
-		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
-		healthy.Store(true)
-		noVersion(w, s, r)
-	})
-}
-
 // The object that a handler panicked for may be gone after a restart: it is told so, for
 // the handler may have begun to take it in.
 func TestAKeyThatPanickedIsToldAsDeletedAfterARestart(t *testing.T) {
@@ -478,12 +453,11 @@ func TestAKeyThatPanickedIsToldAsDeletedAfterARestart(t *testing.T) {
 				}}
 				stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
 				synctest.Wait()
-				before := w.ResourceVersion()
 				w.CreatePods("a/bad")
 				w.UpdatePod("a/0001", "changed")
 				time.Sleep(time.Hour)
 				stop()
-				require.Equal(t, before, harness.ReadSaved(t, s.Bytes()).Resume, "a watch from there brings it again")
+				require.Equal(t, w.ResourceVersion(), harness.ReadSaved(t, s.Bytes()).Resume, "it is a dead letter")
 
 				w.DeletePods("a/bad")
 				if compact {

@@ -444,7 +444,7 @@ func TestABatchThatPanics(t *testing.T) {
 		require.Zero(t, i.Status().Queued)
 		require.Zero(t, c.Budget.InUse())
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion, "it is passed")
-		require.Contains(t, i.Status().Condition.Message, `"a/2" is passed over`)
+		require.Contains(t, i.Status().Condition.Message, `"a/2" is a dead letter`)
 		_, known, _ := c.Storage.GetByKey("a/2")
 		require.False(t, known)
 		errs, _ := f.All()

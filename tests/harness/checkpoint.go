@@ -189,7 +189,7 @@ func ReadSaved(t testing.TB, content []byte) (s Saved) {
 		case checkpoint.Gone:
 			delete(s.Versions, key)
 			delete(s.Begun, key)
-		case checkpoint.Begun:
+		case checkpoint.Begun, checkpoint.Dead:
 			s.Begun[strings.Clone(key)] = true
 		case checkpoint.Resume:
 			s.Resume = ownVersion(version).ResourceVersion

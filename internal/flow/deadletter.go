@@ -1,0 +1,97 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/redact"
+)
+
+// mostPanics is how often a handler may panic for an event, if MaxAttempts does not say more.
+const mostPanics = 6
+
+// longestText is how many bytes a dead letter has of an error.
+const longestText = 512
+
+// errEnded is the failure of a handler that has ended its goroutine, as a failed assertion of a test
+// does.
+var errEnded = errors.New("the handler has ended its goroutine")
+
+// note notes a failure for the deltas of an entry.
+func note(e *deltaqueue.Entry, text string) {
+	if e.Failure == nil {
+		e.Failure = &deltaqueue.Failure{First: text, Since: time.Now()}
+	}
+	e.Failure.Last = text
+}
+
+// textOf is the text of an error in a dead letter.
+func textOf(err error) string {
+	return redact.Short(redact.Error(err).Error(), longestText)
+}
+
+// isDead reports whether an entry that has just failed by itself, alone times by now, is not to be
+// tried again.
+func (f *Flow) isDead(e *deltaqueue.Entry, panicked bool) bool {
+	if f.MaxAttempts > 0 {
+		return e.Failure.Alone >= f.MaxAttempts
+	}
+	return panicked && e.Panics+1 >= mostPanics
+}
+
+// bury makes an entry, for which a change has failed, a dead letter, and gives it back. If there are
+// too many, it changes nothing and reports false. A flow without dead letters has none that are kept.
+func (f *Flow) bury(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry, letter api.DeadLetter) bool {
+	if f.MaxDeadLetters > 0 {
+		kept, ok := f.Versions.Bury(letter, f.MaxDeadLetters)
+		if !ok {
+			return false
+		}
+		if f.Keeper != nil {
+			f.Keeper.Bury(ctx, kept)
+		}
+	}
+	taken := e.Deltas
+	queue.Drop(e)
+	f.Intake.TakeBack(taken)
+	return true
+}
+
+// letterOf is the dead letter of an entry, whose change to a version has failed once more.
+func letterOf(e *deltaqueue.Entry, change api.EventType, resourceVersion string) api.DeadLetter {
+	return api.DeadLetter{
+		Key: e.Key, UID: e.Version.UID, ResourceVersion: resourceVersion, Type: change,
+		FirstError: e.Failure.First, LastError: e.Failure.Last, Attempts: e.Attempts + 1, Since: e.Failure.Since,
+	}
+}
+
+// end gives back an entry whose consumer has ended its goroutine. Where it cannot be a dead letter,
+// it is tried again.
+func (f *Flow) end(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry) {
+	note(e, errEnded.Error())
+	change, resourceVersion := f.newestChange(e)
+	if !f.bury(ctx, queue, e, letterOf(e, change, resourceVersion)) {
+		queue.Postpone([]*deltaqueue.Entry{e}, backoff.RetryDelay(e.Attempts), true)
+	}
+}
+
+// newestChange is what the deltas of an entry come to, and the version of that.
+func (f *Flow) newestChange(e *deltaqueue.Entry) (change api.EventType, resourceVersion string) {
+	known, exists := f.Versions.Get(e.Key)
+	switch {
+	case e.Deleted():
+		return api.Deleted, e.Version.ResourceVersion
+	case exists && known.SameObject(e.Version):
+		return api.Updated, e.Version.ResourceVersion
+	default:
+		return api.Added, e.Version.ResourceVersion
+	}
+}
+
+// passedOver is the last failure of deltas that are not tried again.
+func passedOver(err error) error { return fmt.Errorf("%w; %w", err, api.ErrPassedOver) }

@@ -1,0 +1,190 @@
+package checkpoints_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// stores are the kinds of checkpoint stores: one that takes a journal, and one that does not.
+func stores(t *testing.T) map[string]informer.CheckpointStore {
+	return map[string]informer.CheckpointStore{
+		"journal":    informer.FileCheckpoint(filepath.Join(t.TempDir(), "pods")),
+		"no journal": &harness.MemoryCheckpoint{},
+	}
+}
+
+// Dead letters are known after a restart, whether or not the store takes a journal. What is dead is
+// not handed over again, although the checkpoint is past it, until it changes or is listed.
+func TestDeadLettersAreKnownAfterARestart(t *testing.T) {
+	for _, end := range []string{"change", "deletion", "list"} {
+		for name, s := range stores(t) {
+			t.Run(end+", "+name, func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1", "a/2", "a/3")
+					var healthy atomic.Bool
+					b := harness.Batches{Fail: func(batch []string) error {
+						for n, event := range batch {
+							if strings.Contains(event, "a/2") && !healthy.Load() {
+								return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+							}
+						}
+						return nil
+					}}
+					config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3, Checkpoint: s}
+					i := harness.Follow(w, config)
+					stop := w.Run(i)
+					time.Sleep(time.Minute)
+					w.UpdatePod("a/1", "changed")
+					time.Sleep(time.Minute)
+					before := i.DeadLetters()
+					require.Len(t, before, 1)
+					stop()
+
+					healthy.Store(true)
+					for range 3 { // the checkpoint of a run that has nothing to do has them too
+						b.Forget()
+						i = harness.Follow(w, config)
+						stop = w.Run(i)
+						time.Sleep(time.Hour)
+						require.True(t, i.HasSynced())
+						require.Empty(t, b.Events())
+						after := i.DeadLetters()
+						require.WithinDuration(t, before[0].Since, after[0].Since, 0)
+						after[0].Since = before[0].Since
+						require.Equal(t, before, after)
+						require.Equal(t, informer.ReasonDeadLetters, i.Status().Condition.Reason)
+						require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+						stop()
+					}
+					require.Len(t, w.Lists(), 1, "each run goes on with a watch")
+
+					i = harness.Follow(w, config)
+					defer w.Run(i)()
+					synctest.Wait()
+					switch end {
+					case "change":
+						w.UpdatePod("a/2", "changed")
+					case "deletion":
+						w.DeletePods("a/2")
+					case "list":
+						w.Relist()
+					}
+					time.Sleep(time.Minute)
+					w.RequireState(&b.Recorder)
+					require.Empty(t, i.DeadLetters())
+					if end == "deletion" {
+						require.Contains(t, b.Events(), "delete a/2", "the handler may have begun to take it in")
+					}
+				})
+			})
+		}
+	}
+}
+
+// A Storage that is filled from the handler's data stays as it is, and the dead letters of the
+// checkpoint come to it. Where the data have one of them, the two do not fit: all is listed.
+func TestDeadLettersBesideAStorage(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3")
+		refuses := true
+		b := harness.Batches{Fail: func(batch []string) error {
+			if refuses && strings.Contains(strings.Join(batch, " "), "a/2") {
+				return errors.New("refused")
+			}
+			return nil
+		}}
+		s := &harness.MemoryCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1, MaxBatch: 1, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Second)
+		w.UpdatePod("a/1", "changed")
+		time.Sleep(time.Minute)
+		require.Len(t, i.DeadLetters(), 1)
+		stop()
+		refuses = false
+		for _, has := range []bool{false, true} {
+			storage := informer.NewResourceVersionStorage()
+			versions, err := w.ResourceVersions(harness.Pods, "")
+			require.NoError(t, err)
+			all := map[string]interface{}{}
+			for key, version := range versions {
+				if key != "a/2" || has {
+					all[key] = version
+				}
+			}
+			require.NoError(t, storage.Replace(all))
+			i = harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1, Storage: storage, Checkpoint: s.Killed()})
+			stop = w.Run(i)
+			time.Sleep(time.Minute)
+			if has { // which the checkpoint does not know
+				require.Empty(t, i.DeadLetters())
+			} else {
+				require.Len(t, i.DeadLetters(), 1)
+				require.Len(t, w.Lists(), 1)
+			}
+			stop()
+		}
+	})
+}
+
+// A process that is killed after an event has become a dead letter leaves that known, if its store
+// takes a journal. Killed at any other moment, or with another store, the event comes again.
+func TestDeadLettersAfterAKillAtAnyMoment(t *testing.T) {
+	for at := time.Duration(0); at < 3*time.Second; at += 50 * time.Millisecond {
+		path := filepath.Join(t.TempDir(), "pods")
+		killedWithADeadLetter(t, at, informer.FileCheckpoint(path), func() informer.CheckpointStore {
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path+".left", content, 0o600))
+			return informer.FileCheckpoint(path + ".left")
+		})
+		s := &harness.MemoryCheckpoint{}
+		killedWithADeadLetter(t, at, s, func() informer.CheckpointStore { return s.Killed() })
+	}
+}
+
+// killedWithADeadLetter has a process that uses a store leave what it has after a time.
+func killedWithADeadLetter(t *testing.T, at time.Duration, s informer.CheckpointStore, left func() informer.CheckpointStore) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3")
+		b := harness.Batches{Fail: func(batch []string) error {
+			for n, event := range batch {
+				if strings.Contains(event, "a/2") {
+					return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+				}
+			}
+			return nil
+		}}
+		config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 4, Checkpoint: s, CheckpointInterval: 100 * time.Millisecond}
+		i := harness.Follow(w, config)
+		stop := w.Run(i)
+		time.Sleep(at)
+		synctest.Wait()
+		known := len(i.DeadLetters())
+		config.Checkpoint = left()
+		stop()
+
+		i = harness.Follow(w, config)
+		defer w.Run(i)()
+		if _, journal := s.(informer.CheckpointAppender); journal {
+			synctest.Wait()
+			require.GreaterOrEqual(t, len(i.DeadLetters()), known, "at %v", at)
+		}
+		time.Sleep(time.Minute)
+		require.Len(t, i.DeadLetters(), 1, "at %v", at)
+		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+		require.Len(t, b.State(), 2)
+	})
+}
