@@ -50,6 +50,7 @@ package informer
 
 import (
 	"context"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -364,7 +365,8 @@ func newResourceVersionInformer(name string, config checkedConfig) *resourceVers
 	}
 	options.Shard = config.Shard
 	options.Workers = config.Workers
-	options.MaxAttempts, options.MaxDeadLetters = config.MaxAttempts, config.MaxDeadLetters
+	options.MaxAttempts = int32(min(config.MaxAttempts, math.MaxInt32))
+	options.MaxDeadLetters = int32(min(config.MaxDeadLetters, math.MaxInt32))
 	options.Budget = config.Budget.shared()
 	options.Intake = intake.New(intake.Options{
 		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: config.fields, Transform: transform,

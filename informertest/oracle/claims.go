@@ -17,14 +17,14 @@ func bookmarkable() Validator {
 			return checkClaims("bookmarkable", h, func(what any) (version string, ok bool) {
 				c, ok := what.(claim)
 				return c.version, ok && c.source != FromCheckpoint
-			}, true)
+			}, func(*knowledge) bool { return true })
 		},
 	}
 }
 
-// checkClaims checks the claims among the records. PassOver tells that they leave out what was
-// passed over.
-func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool), passOver bool) []*Violation {
+// checkClaims checks the claims among the records. Excused tells whether they leave out what was
+// passed over of a key.
+func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool), excused func(*knowledge) bool) []*Violation {
 	var found []*Violation
 	d := newDebts(h)
 	for n, r := range h.records {
@@ -40,7 +40,7 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 		var excuses []debt
 		for key := range d.due(to) {
 			line, owed := &h.keys[key], d.owed[key]
-			if passed := d.keys[key].passed; passOver && owed < passed {
+			if passed := d.keys[key].passed; owed < passed && excused(&d.keys[key]) {
 				excuses = append(excuses, debt{key, owed, line.states[owed].record})
 				if passed >= h.written(line, n+1) || line.states[passed].record > to {
 					continue

@@ -116,6 +116,10 @@ func (h *History) add(n int, what any) {
 		}
 	case surrender:
 		h.mention(n, w.key)
+	case buried:
+		for _, key := range w.keys {
+			h.mention(n, key)
+		}
 	case look:
 		h.mention(n, w.wrong.key)
 	case storeLook:

@@ -325,6 +325,14 @@ func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 // a key, before a list shows it: its handler has panicked too often.
 func (o *Oracle) GaveUp(key string) { o.recordAlive(surrender{key}) }
 
+// Buried records that a checkpoint has dead letters of these keys: changes that the informer does not
+// try again to tell of. It is called before Claimed for that checkpoint.
+func (o *Oracle) Buried(keys ...string) {
+	if len(keys) > 0 {
+		o.recordAlive(buried{keys})
+	}
+}
+
 // Check judges what was recorded by all Validators. The error is nil, or the
 // *Violations joined by errors.Join.
 func (o *Oracle) Check() error {

@@ -14,7 +14,7 @@ import (
 type record struct {
 	at time.Duration // since the Oracle was made
 	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
-	// waiting, rest, surrender, look, storeLook, or request.
+	// waiting, rest, surrender, buried, look, storeLook, or request.
 	what any
 }
 
@@ -35,6 +35,8 @@ type (
 	rest    struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
+	// buried are keys that a checkpoint has as dead letters.
+	buried struct{ keys []string }
 	// look is at a kept object that has changed, storeLook at what the store holds of a key.
 	look      struct{ wrong mistake }
 	storeLook struct{ key, version string }
@@ -146,6 +148,8 @@ func describe(what any, key string) string {
 		return "settled" + w.of(key)
 	case surrender:
 		return "gave up " + w.key
+	case buried:
+		return fmt.Sprintf("a checkpoint has %d dead letters", len(w.keys))
 	case look:
 		return "kept: " + w.wrong.what
 	case storeLook:

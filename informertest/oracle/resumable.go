@@ -5,7 +5,7 @@ import "fmt"
 func resumable() Validator {
 	return Validator{
 		Name: "resumable",
-		Doc: "Up to the version of a checkpoint, and up to the one that a run goes on from, everything is acknowledged. " +
+		Doc: "Up to the version of a checkpoint, and up to the one that a run goes on from, everything is acknowledged, or is a dead letter of the checkpoint. " +
 			"What a run begins to know by them is not older than that, and after a run that was not killed it is all that was acknowledged.",
 		Check: checkResumable,
 	}
@@ -20,7 +20,7 @@ func checkResumable(h *History) []*Violation {
 			return w.Resumed, !h.options.Unreadable && !h.options.Overtaken
 		}
 		return "", false
-	}, false)
+	}, func(k *knowledge) bool { return k.buried })
 	return append(found, checkLeft(h)...)
 }
 
@@ -68,7 +68,8 @@ func (m *memory) unsaved(key int, run Run, n int) string {
 	return ""
 }
 
-// outdated is what of a key a run that goes on from the write to does not know.
+// outdated is what of a key a run that goes on from the write to does not know, although it is no
+// dead letter.
 func (m *memory) outdated(key int, run Run, to, n int) string {
 	line := &m.h.keys[key]
 	at, ok := m.h.at(line, to+1)
@@ -76,7 +77,7 @@ func (m *memory) outdated(key int, run Run, to, n int) string {
 		return ""
 	}
 	version, known := m.knows(run, line, n)
-	if known && version == "" {
+	if known && version == "" || m.keys[key].buried {
 		return ""
 	}
 	s := line.states[at]

@@ -127,9 +127,8 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			// run.
 			empty := len(run.Known) == 0 && i.Status().ResourceVersion == ""
 			err := addCheckpoint(&run, s.Checkpoint, empty)
-			// What an earlier run of it knows is enough. Its status leaves out what was passed
-			// over; where it goes on from does not.
-			if run.Resumed == "" && !s.Lost() {
+			// What an earlier run of it knows is enough.
+			if run.Resumed == "" && !s.Unread() {
 				run.Resumed = i.Status().ResourceVersion
 			}
 			return run, err
@@ -270,7 +269,7 @@ func replay(run *oracle.Run, r *checkpoint.Reader, load bool) error {
 		case record == checkpoint.Acknowledged:
 			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
 			delete(run.Begun, key)
-		case record == checkpoint.Begun:
+		case record == checkpoint.Begun, record == checkpoint.Dead:
 			if _, known := run.Known[key]; !known {
 				run.Known[strings.Clone(key)] = ""
 			} else {

@@ -135,6 +135,8 @@ type player struct {
 	losses, travels atomic.Int64
 	// lost: something was passed over, or could not be read, since a list was asked for.
 	lost atomic.Bool
+	// unread: something could not be read since.
+	unread atomic.Bool
 
 	config    Config
 	process   *process // nil before the first start

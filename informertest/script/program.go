@@ -99,7 +99,7 @@ func (p *player) setup(process *process) Setup {
 		Failed:       p.failed,
 		GaveUp:       p.gaveUp,
 		Travelled:    p.travelled.Load,
-		Lost:         p.lost.Load,
+		Unread:       p.unread.Load,
 		Stored:       p.oracle.Stored,
 		Shard:        p.shard,
 	}
@@ -116,6 +116,7 @@ func (p *player) setup(process *process) Setup {
 func (p *player) failed(err error) {
 	p.counts.failed()
 	if _, unread := errors.AsType[*informer.ItemError](err); unread {
+		p.unread.Store(true)
 		p.lose()
 	}
 }

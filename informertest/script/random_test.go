@@ -133,12 +133,12 @@ func TestRandomScripts(t *testing.T) {
 
 // TestSharedScenarios plays them with a shared informer, for which the oracle's judgement counts,
 // and not how many requests a script expects. Nor does a server that has forgotten make each
-// handler list: another may have the watch that it needs. So what a handler has passed over stays
-// so until it starts again, as in the variants of the two that are left out.
+// handler list: another may have the watch that it needs. So the dead letters of a handler stay,
+// which is why the scripts are left out whose handlers end goroutines.
 func TestSharedScenarios(t *testing.T) {
 	survivePanics(t)
 	for _, s := range readScenarios(t) {
-		if name := scenarioName(s); name != "handler-exits" && name != "handler-exits-in-batches" {
+		if name := scenarioName(s); !strings.HasPrefix(name, "handler-exits") {
 			t.Run(name, func(t *testing.T) {
 				result, err := play(t, s, script.Shared)
 				require.NoError(t, err)

@@ -40,7 +40,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	claim, _, err := claimOf(b.Bytes())
+	claim, _, dead, err := claimOf(b.Bytes())
 	switch {
 	case err != nil:
 		return err
@@ -50,6 +50,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 		return errScript
 	}
 	saved := s.ifAlive(func() {
+		s.oracle.Buried(dead...)
 		s.oracle.Claimed(oracle.FromCheckpoint, claim)
 		s.stableStore.put(b.Bytes(), begun)
 	})
@@ -66,7 +67,7 @@ type journaledStore struct{ checkpointStore }
 var _ informer.CheckpointAppender = journaledStore{}
 
 func (s journaledStore) Append(ctx context.Context, b []byte) error {
-	claim, claims, err := claimOf(slices.Concat(noEntries, b))
+	claim, claims, dead, err := claimOf(slices.Concat(noEntries, b))
 	switch {
 	case err != nil:
 		return err
@@ -76,6 +77,7 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 		return errDead
 	}
 	kept := s.ifAlive(func() {
+		s.oracle.Buried(dead...)
 		if claims {
 			s.oracle.Claimed(oracle.FromCheckpoint, claim)
 			s.unsaved = false
@@ -100,27 +102,30 @@ var noEntries = func() []byte {
 	return b.Bytes()
 }()
 
-// claimOf is the resource version in a checkpoint, and whether its journal has one.
-func claimOf(content []byte) (claim string, journaled bool, err error) {
+// claimOf is the resource version in a checkpoint, whether its journal has one, and the keys of its
+// dead letters, those included that have ended since.
+func claimOf(content []byte) (claim string, journaled bool, dead []string, err error) {
 	r := checkpoint.NewReader(bytes.NewReader(content))
 	for err == nil {
 		_, _, err = r.Next()
 	}
 	claim = r.Metadata()["resourceVersion"]
 	for errors.Is(err, io.EOF) {
-		record, _, version, e := r.NextRecord()
+		record, key, version, e := r.NextRecord()
 		switch {
 		case errors.Is(e, io.EOF) && r.Torn() == nil:
-			return claim, journaled, nil
+			return claim, journaled, dead, nil
 		case errors.Is(e, io.EOF):
 			err = r.Torn()
 		case e != nil:
 			err = e
 		case record == checkpoint.Resume:
 			claim, journaled = strings.Clone(version.Version().ResourceVersion), true
+		case record == checkpoint.Dead:
+			dead = append(dead, strings.Clone(key))
 		}
 	}
-	return "", false, fmt.Errorf("reading back the checkpoint: %w", err)
+	return "", false, nil, fmt.Errorf("reading back the checkpoint: %w", err)
 }
 
 // stableStore is where the checkpoint survives.

@@ -40,9 +40,8 @@ type Setup struct {
 	Shard informer.Shard
 	// Travelled reports whether the server was restored, and the informer has not settled since.
 	Travelled func() bool
-	// Lost reports whether something was passed over, or could not be read, since a list was asked
-	// for.
-	Lost func() bool
+	// Unread reports whether something could not be read since a list was asked for.
+	Unread func() bool
 	// Stored is to be told, when BatchHandler is called, which version the store has of each key in
 	// the batch, empty for none; see oracle.Oracle.Stored.
 	Stored func(key, version string)

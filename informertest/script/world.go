@@ -199,6 +199,7 @@ func (p *player) relist() error {
 	}
 	p.server.Compact()
 	p.lost.Store(false)
+	p.unread.Store(false)
 	return nil
 }
 

@@ -121,7 +121,7 @@ type Queue struct {
 	syncing    syncing
 	frontier   frontier
 	settling   settling
-	audit    audit
+	audit      audit
 	// changed fires when something happens that a waiting Put or Take may wait for, and places
 	// when a Put that waits for a full queue should go on.
 	changed, places signal

@@ -94,7 +94,7 @@ func (t *trial) try(ctx context.Context, part []Sent, failing *[][]Sent) (taken 
 // opposite, if there are to be dead letters.
 func (t *trial) gather() {
 	var opened, lonely int
-	lasting := t.flow.MaxAttempts > 0 && t.flow.destination.isThere()
+	lasting := t.flow.MaxAttempts > 0 && t.flow.takesOthers()
 	for _, s := range t.batch {
 		switch s.fate {
 		case open:

@@ -39,7 +39,7 @@ func textOf(err error) string {
 // tried again.
 func (f *Flow) isDead(e *deltaqueue.Entry, panicked bool) bool {
 	if f.MaxAttempts > 0 {
-		return e.Failure.Alone >= f.MaxAttempts
+		return e.Failure.Alone >= int(f.MaxAttempts)
 	}
 	return panicked && e.Panics+1 >= mostPanics
 }
@@ -48,7 +48,7 @@ func (f *Flow) isDead(e *deltaqueue.Entry, panicked bool) bool {
 // too many, it changes nothing and reports false. A flow without dead letters has none that are kept.
 func (f *Flow) bury(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry, letter api.DeadLetter) bool {
 	if f.MaxDeadLetters > 0 {
-		kept, ok := f.Versions.Bury(letter, f.MaxDeadLetters)
+		kept, ok := f.Versions.Bury(letter, int(f.MaxDeadLetters))
 		if !ok {
 			return false
 		}

@@ -16,7 +16,7 @@ const outage = 15 * time.Minute
 // leaves that in doubt: it may have gone away. A call that fails again for events that have failed
 // before tells nothing.
 //
-// It is safe for concurrent use.
+// There is none before the first failure.
 type destination struct {
 	mu    sync.Mutex
 	state health
@@ -28,25 +28,27 @@ type destination struct {
 type health int
 
 const (
-	// untold: no call has returned yet.
-	untold health = iota
 	// there: it has taken something in.
-	there
+	there health = iota
 	// inDoubt: something has failed since.
 	inDoubt
 )
 
-// succeeded notes a call that has taken something in.
-func (d *destination) succeeded() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.state, d.lone = there, ""
+// noteTaken notes a call that has taken something in.
+func (f *Flow) noteTaken() {
+	if d := f.destination.Load(); d != nil { // else it was never in doubt
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.state, d.lone = there, ""
+	}
 }
 
-// failed notes a call that has failed for these events, of which none is known to be to blame.
-func (d *destination) failed(events []Sent) {
-	first := events[0].Entry
-	fresh := false
+// noteRefused notes a call that has failed for these events, of which none is known to be to blame.
+func (f *Flow) noteRefused(events []Sent) {
+	if f.destination.Load() == nil {
+		f.destination.CompareAndSwap(nil, &destination{})
+	}
+	d, first, fresh := f.destination.Load(), events[0].Entry, false
 	for _, s := range events {
 		fresh = fresh || s.Entry.Failure == nil
 	}
@@ -64,8 +66,12 @@ func (d *destination) failed(events []Sent) {
 	d.state = inDoubt
 }
 
-// isThere reports whether the destination takes other things in.
-func (d *destination) isThere() bool {
+// takesOthers reports whether the destination takes other things in than what has failed.
+func (f *Flow) takesOthers() bool {
+	d := f.destination.Load()
+	if d == nil {
+		return false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state == there
@@ -73,7 +79,11 @@ func (d *destination) isThere() bool {
 
 // blames reports whether an event that has failed by itself is to blame: the destination takes
 // others in, or nothing else has failed for longer than an outage lasts.
-func (d *destination) blames(e *deltaqueue.Entry) bool {
+func (f *Flow) blames(e *deltaqueue.Entry) bool {
+	d := f.destination.Load()
+	if d == nil {
+		return false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state == there || d.lone == e.Key && hasLasted(e, outage)

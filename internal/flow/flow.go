@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer/api"
@@ -48,6 +49,8 @@ type Options struct {
 	Beside func(ctx context.Context)
 	// SkipUnchanged keeps objects from the consumer that a list shows unchanged.
 	SkipUnchanged bool
+	// Tombstones tells that every object has a UID of its own.
+	Tombstones bool
 	// Ordinary delivers as an ordinary informer does: every change, in order, in the
 	// goroutine of Run, so that a panic of the consumer reaches the caller.
 	Ordinary bool
@@ -55,10 +58,8 @@ type Options struct {
 	Workers int
 	// MaxAttempts is after how many failures by itself an event is a dead letter, zero for never but
 	// after panics. MaxDeadLetters is how many there may be, zero for a consumer that drops them.
-	MaxAttempts, MaxDeadLetters int
+	MaxAttempts, MaxDeadLetters int32
 	Budget                      *budget.Budget
-	// Tombstones tells that every object has a UID of its own.
-	Tombstones bool
 }
 
 // Flow is one follower feeding one delta queue feeding a consumer.
@@ -68,7 +69,7 @@ type Flow struct {
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
 	// destination is where the consumer puts things.
-	destination destination
+	destination atomic.Pointer[destination]
 
 	mu    sync.Mutex
 	state state
@@ -209,7 +210,7 @@ func (f *Flow) Delivery() report.Delivery {
 		_, d.Oldest = queue.Times()
 	}
 	d.DeadLetters, d.DeadLetter = f.Versions.Dead()
-	d.DeadLettersFull = d.DeadLetters > 0 && d.DeadLetters == f.MaxDeadLetters
+	d.DeadLettersFull = d.DeadLetters > 0 && d.DeadLetters == int(f.MaxDeadLetters)
 	return d
 }
 

@@ -53,7 +53,10 @@ func (t *trial) run(ctx context.Context) {
 	t.bisect(ctx)
 	t.gather()
 	for i := range t.batch {
-		if s := &t.batch[i]; s.fate == alone && t.flow.destination.blames(s.Entry) {
+		if ctx.Err() != nil { // another run tries the rest
+			return
+		}
+		if s := &t.batch[i]; s.fate == alone && t.flow.blames(s.Entry) {
 			t.count(ctx, s, blame.Unknown, errors.New(s.Entry.Failure.Last))
 		}
 	}
@@ -68,7 +71,7 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 		t.flow.Report.Handled()
 	}
 	if whom == blame.Unknown && ctx.Err() == nil {
-		t.flow.destination.failed(part)
+		t.flow.noteRefused(part)
 	}
 	var refused []Sent
 	for i := range part {
@@ -78,7 +81,7 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 		}
 		if whom == blame.Nobody || cause == nil {
 			t.take(s)
-			t.flow.destination.succeeded()
+			t.flow.noteTaken()
 			continue
 		}
 		t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
@@ -113,7 +116,7 @@ func (t *trial) refuse(ctx context.Context, s *Sent, whom blame.Blame, events in
 		return false
 	}
 	note(s.Entry, textOf(err))
-	if !byItself || whom == blame.Unknown && !t.flow.destination.blames(s.Entry) {
+	if !byItself || whom == blame.Unknown && !t.flow.blames(s.Entry) {
 		return false
 	}
 	return t.count(ctx, s, whom, err)

@@ -83,7 +83,7 @@ func (v *Versions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most 
 	if next != 0 {
 		return keys, next
 	}
-	for key, d := range v.unsettled.doubts {
+	for key, d := range v.unsettled.all() {
 		if known := v.reading().Compare(key, keytable.Version{}).Known; !known && d.shown < generation {
 			keys = append(keys, key)
 		}

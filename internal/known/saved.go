@@ -3,7 +3,6 @@ package known
 import (
 	"io"
 	"iter"
-	"maps"
 	"strings"
 
 	"github.com/rvinformer/informer/api"
@@ -26,7 +25,7 @@ type Saved struct {
 
 	table *keytable.Table
 	// begun are the keys that the handler may have begun to take in since.
-	begun unsettled
+	begun *unsettled
 }
 
 // ReadSaved reads a checkpoint that nothing follows, for Adopt.
@@ -64,13 +63,15 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			s.table.Delete(key)
 			s.begun.remove(key)
 		case checkpoint.Begun:
-			s.begun.begin(strings.Clone(key))
+			if _, begun := s.begun.of(key); !begun {
+				s.begun = s.begun.set(strings.Clone(key), doubt{})
+			}
 		case checkpoint.Dead:
 			letter, err := r.DeadLetter(key, version)
 			if err != nil {
 				return err
 			}
-			s.begun.set(letter.Key, doubt{letter: &letter})
+			s.begun = s.begun.set(letter.Key, doubt{letter: &letter})
 		case checkpoint.Resume:
 			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
 		}
@@ -81,7 +82,15 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 func (s *Saved) Len() int { return s.table.Len() }
 
 // Begun yields the keys that the handler may have begun to take in.
-func (s *Saved) Begun() iter.Seq[string] { return maps.Keys(s.begun.doubts) }
+func (s *Saved) Begun() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range s.begun.all() {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
 
 // Sample returns some objects of the checkpoint, as Versions.Sample does.
 func (s *Saved) Sample() []object.Known { return Oldest(someOf(s.table)) }
@@ -109,7 +118,7 @@ func (v *Versions) AdoptDeadLetters(s Saved) {
 		known, exists := v.reading().Get(letter.Key)
 		refused := keytable.Version{ResourceVersion: letter.ResourceVersion, UID: letter.UID}
 		if letter.Type == api.Deleted || !exists || !notOlder(known, refused) {
-			v.unsettled.set(letter.Key, doubt{v.reading().Generation(), letter})
+			v.unsettled = v.unsettled.set(letter.Key, doubt{v.reading().Generation(), letter})
 		}
 	}
 }

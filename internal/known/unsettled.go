@@ -13,8 +13,9 @@ import (
 // unsettled are the keys of which it is not certain what the handler has: the last call for them
 // panicked or failed. The handler may have begun to take in an object that the table does not have:
 // when a generation does not show it, it is deleted like the known ones.
+//
+// Nil has none, as hardly any informer has.
 type unsettled struct {
-	// doubts is nil as long as there are none, which hardly any informer has.
 	doubts map[string]doubt
 	// dead counts those that have a letter.
 	dead int
@@ -28,37 +29,62 @@ type doubt struct {
 	letter *api.DeadLetter
 }
 
-func (u *unsettled) set(key string, d doubt) {
-	if u.doubts == nil {
-		u.doubts = map[string]doubt{}
+// of returns that of a key, and whether there is one.
+func (u *unsettled) of(key string) (d doubt, ok bool) {
+	if u != nil {
+		d, ok = u.doubts[key]
 	}
-	if u.doubts[key].letter != nil {
-		u.dead--
+	return d, ok
+}
+
+// all yields all of them.
+func (u *unsettled) all() iter.Seq2[string, doubt] {
+	if u == nil {
+		return maps.All(map[string]doubt(nil))
 	}
+	return maps.All(u.doubts)
+}
+
+// set returns u with that of a key.
+func (u *unsettled) set(key string, d doubt) *unsettled {
+	if u == nil {
+		u = &unsettled{doubts: map[string]doubt{}}
+	}
+	u.remove(key)
 	if d.letter != nil {
 		u.dead++
 	}
 	u.doubts[key] = d
+	return u
 }
 
 func (u *unsettled) remove(key string) {
-	if u.doubts[key].letter != nil {
-		u.dead--
+	if d, ok := u.of(key); ok {
+		if d.letter != nil {
+			u.dead--
+		}
+		delete(u.doubts, key)
 	}
-	delete(u.doubts, key)
 }
 
-// begin notes that the handler may have begun to take key in, if that is not noted.
-func (u *unsettled) begin(key string) {
-	if _, begun := u.doubts[key]; !begun {
-		u.set(key, doubt{})
+// letterOf returns the dead letter of a key, nil if it has none.
+func (u *unsettled) letterOf(key string) *api.DeadLetter {
+	d, _ := u.of(key)
+	return d.letter
+}
+
+// deadCount is the number of dead letters.
+func (u *unsettled) deadCount() int {
+	if u == nil {
+		return 0
 	}
+	return u.dead
 }
 
 // letters yields the dead letters.
 func (u *unsettled) letters() iter.Seq[*api.DeadLetter] {
 	return func(yield func(*api.DeadLetter) bool) {
-		if u.dead == 0 {
+		if u.deadCount() == 0 {
 			return
 		}
 		for _, d := range u.doubts {
@@ -75,7 +101,7 @@ func (v *Versions) Delivered(key string) (version keytable.Version, exists, unse
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	version, exists = v.reading().Get(key)
-	_, unsettled = v.unsettled.doubts[key]
+	_, unsettled = v.unsettled.of(key)
 	return version, exists, unsettled
 }
 
@@ -88,7 +114,7 @@ func (v *Versions) Settle(key string, certain bool) {
 		v.unsettled.remove(key)
 		return
 	}
-	v.unsettled.set(key, doubt{v.reading().Generation(), v.unsettled.doubts[key].letter})
+	v.unsettled = v.unsettled.set(key, doubt{v.reading().Generation(), v.unsettled.letterOf(key)})
 }
 
 // Bury keeps a dead letter, until its key is settled or forgotten, and returns it: it goes on with
@@ -96,8 +122,8 @@ func (v *Versions) Settle(key string, certain bool) {
 // returns false.
 func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, ok bool) {
 	v.mu.Lock()
-	before := v.unsettled.doubts[letter.Key].letter
-	if before == nil && v.unsettled.dead >= most {
+	before := v.unsettled.letterOf(letter.Key)
+	if before == nil && v.unsettled.deadCount() >= most {
 		v.mu.Unlock()
 		return letter, false
 	}
@@ -105,7 +131,7 @@ func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, o
 		letter.FirstError, letter.Since = before.FirstError, before.Since
 		letter.Attempts += before.Attempts
 	}
-	v.unsettled.set(letter.Key, doubt{v.reading().Generation(), &letter})
+	v.unsettled = v.unsettled.set(letter.Key, doubt{v.reading().Generation(), &letter})
 	v.changes.Add(1)
 	changed := v.changed
 	v.mu.Unlock()
@@ -119,7 +145,7 @@ func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, o
 func (v *Versions) DeadLetters() []api.DeadLetter {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	letters := make([]api.DeadLetter, 0, v.unsettled.dead)
+	letters := make([]api.DeadLetter, 0, v.unsettled.deadCount())
 	for letter := range v.unsettled.letters() {
 		letters = append(letters, *letter)
 	}
@@ -131,7 +157,7 @@ func (v *Versions) DeadLetters() []api.DeadLetter {
 func (v *Versions) IsDead(key string) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.unsettled.doubts[key].letter != nil
+	return v.unsettled.letterOf(key) != nil
 }
 
 // Dead is the number of dead letters, and the one that is the longest time among them.
@@ -143,14 +169,14 @@ func (v *Versions) Dead() (letters int, oldest api.DeadLetter) {
 			oldest = *letter
 		}
 	}
-	return v.unsettled.dead, oldest
+	return v.unsettled.deadCount(), oldest
 }
 
 // Matches reports whether key is known in just this version, and the handler has no other.
 func (v *Versions) Matches(key string, version keytable.Version) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if _, unsettled := v.unsettled.doubts[key]; unsettled {
+	if _, unsettled := v.unsettled.of(key); unsettled {
 		return false
 	}
 	compared := v.reading().Compare(key, version)
@@ -161,14 +187,18 @@ func (v *Versions) Matches(key string, version keytable.Version) bool {
 func (v *Versions) Unsettled() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.Collect(maps.Keys(v.unsettled.doubts))
+	var keys []string
+	for key := range v.unsettled.all() {
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // UnsettledUnknown returns those of Unsettled that have no version.
 func (v *Versions) UnsettledUnknown() (keys []string) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for key := range v.unsettled.doubts {
+	for key := range v.unsettled.all() {
 		if !v.reading().Compare(key, keytable.Version{}).Known {
 			keys = append(keys, key)
 		}
@@ -179,12 +209,9 @@ func (v *Versions) UnsettledUnknown() (keys []string) {
 // settleShown notes that a generation shows key, and reports whether the last handler call for
 // it panicked or failed. The caller holds the lock.
 func (v *Versions) settleShown(key string, generation uint64) (unsettled bool) {
-	if len(v.unsettled.doubts) == 0 {
-		return false
-	}
-	d, unsettled := v.unsettled.doubts[key]
+	d, unsettled := v.unsettled.of(key)
 	if unsettled {
-		v.unsettled.set(strings.Clone(key), doubt{generation, d.letter}) // a map may keep the newest form of a key
+		v.unsettled.set(strings.Clone(key), doubt{generation, d.letter}) // key is lent
 	}
 	return unsettled
 }

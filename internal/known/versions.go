@@ -20,8 +20,8 @@ import (
 type Versions struct {
 	mu sync.RWMutex
 	// table is nil in one that is empty from the beginning: see reading and writing.
-	table *keytable.Table
-	unsettled unsettled
+	table     *keytable.Table
+	unsettled *unsettled
 	// edits counts the changes that were made by others than an informer, and changes all changes
 	// of a key or a version. It is read without the lock.
 	edits   int64
@@ -154,7 +154,7 @@ func (v *Versions) Replace(versions map[string]interface{}) error {
 	v.edits++
 	v.changes.Add(1)
 	v.table, v.reached, v.shard = table, "", nil
-	v.unsettled = unsettled{}
+	v.unsettled = nil
 	return nil
 }
 

@@ -72,8 +72,6 @@ type observations struct {
 	since, cleared moment.Moment
 	// slow is when the change came with which the handler began to be slow, zero while it is not.
 	slow moment.Moment
-	// dead tells that there are dead letters.
-	dead bool
 	// tally counts the list under way, nil without one. It needs no lock either.
 	tally atomic.Pointer[tally]
 	// incidents is nil if nothing was wrong in this run.
@@ -82,8 +80,9 @@ type observations struct {
 	// cut is how long watches are asked to last, because something on the way ends those that are
 	// silent for longer; zero for no such thing.
 	cut time.Duration
-	// away tells that the newest failure is that the server is away.
-	away bool
+	// away tells that the newest failure is that the server is away, and dead that there are dead
+	// letters.
+	away, dead bool
 }
 
 // tally counts what was read of a list.
