@@ -133,6 +133,8 @@ var families = described([]family{
 		read: known(func(r *reading) (float64, bool) {
 			return r.since(r.status.CurrentAsOf), r.runs && !r.status.CurrentAsOf.IsZero()
 		})},
+	{name: "dead_letters", help: "Number of changes that the handler has refused too often, so that they are not handed over any more.",
+		read: number(func(s *informer.Status) int64 { return int64(s.DeadLetters) })},
 	{name: "handler_calls_total", help: "Number of calls of the handler: one for each batch, or else one for all that waited of an object.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Counts.HandlerCalls })},
 	{name: "handler_failures_total", help: "Number of calls of the handler that returned an error or panicked.", kind: counter,

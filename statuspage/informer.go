@@ -26,6 +26,8 @@ type details struct {
 	Leases  *int      `json:"leases,omitempty"`
 	// Handlers are those of a shared informer.
 	Handlers []handler `json:"handlers,omitempty"`
+	// DeadLetters are the first of those that the informer has, by key.
+	DeadLetters []fields `json:"deadLetters,omitempty"`
 	// Lookup is the answer to the parameter key.
 	Lookup *lookup `json:"lookup,omitempty"`
 
@@ -45,6 +47,14 @@ type handler struct {
 type sharing interface {
 	Handlers() []*informer.HandlerRegistration
 }
+
+// burying is an informer that may have dead letters.
+type burying interface {
+	DeadLetters() []informer.DeadLetter
+}
+
+// mostLetters is how many dead letters are shown.
+const mostLetters = 100
 
 func (p *Page) serveInformer(w http.ResponseWriter, r *http.Request, path string) {
 	n, ok := parseName(path)
@@ -74,6 +84,12 @@ func (p *Page) details(t *target, key string) *details {
 	if !t.Foreign {
 		s := t.Status()
 		d.Kind, d.Condition, d.Status = typeName(t.Source), conditionOf(s.Condition), fieldsOf(s).without("Condition")
+	}
+	if b, ok := t.Source.(burying); ok {
+		letters := b.DeadLetters()
+		for _, letter := range letters[:min(len(letters), mostLetters)] {
+			d.DeadLetters = append(d.DeadLetters, fieldsOf(letter))
+		}
 	}
 	d.Advice = kindOf(d.Condition.Reason).advice
 	if shared, ok := t.Source.(sharing); ok {

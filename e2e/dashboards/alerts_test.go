@@ -2,6 +2,7 @@ package dashboards_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/url"
 	"os"
@@ -61,6 +62,18 @@ var faults = map[string]fault{
 		begin: func(w *world) { w.failing.Store(true) },
 	},
 	"InformerHandlerFailing": {begin: func(w *world) { w.failing.Store(true) }},
+	"InformerDeadLetters": {
+		config: func(w *world, c *informer.InformerConfig) {
+			c.BatchHandler = informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) (failed error) {
+				if w.failing.Swap(false) {
+					return informer.FailedEvents{{Index: 0, Err: errors.New("the row is refused")}}
+				}
+				return nil
+			})
+			c.MaxAttempts = 1
+		},
+		begin: func(w *world) { w.failing.Store(true) },
+	},
 	"InformerListsAgain": {begin: func(w *world) {
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410)})
 		w.CloseClientConnections()

@@ -373,7 +373,7 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 		documented = append(documented, row[1])
 	}
 	require.Equal(t, constants, documented)
-	require.Len(t, constants, 18)
+	require.Len(t, constants, 19)
 	require.EqualValues(t, "NotStarted", informer.ReasonNotStarted)
 }
 
