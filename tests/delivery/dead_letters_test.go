@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,16 +33,17 @@ func letterKeys(i informer.ResourceVersionInformer) []string {
 func TestEventThatFailsTooOftenIsADeadLetter(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		pods := harness.Keys(500)
-		w.CreatePods(pods...)
-		began := time.Now()
 		p := &poisoned{keys: sets.New(pods[321])}
-		b := harness.Batches{Fail: p.fail}
+		b := harness.Batches{See: busy, Fail: p.fail}
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, ErrorHandler: f.Handle})
 		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods(pods...) })
+		began := time.Now()
 		time.Sleep(time.Minute)
 
-		require.Len(t, b.State(), 499)
+		require.Len(t, b.State(), 1+499)
 		require.True(t, i.HasSynced())
 		status := i.Status()
 		require.Zero(t, status.Queued)
@@ -62,7 +64,7 @@ func TestEventThatFailsTooOftenIsADeadLetter(t *testing.T) {
 		require.Equal(t, "the transaction was rolled back", letter.FirstError)
 		require.Equal(t, "the transaction was rolled back", letter.LastError)
 		require.Equal(t, 7, letter.Attempts, "three with others, the last of which was tried in parts")
-		require.WithinDuration(t, began, letter.Since, time.Second)
+		require.WithinDuration(t, began, letter.Since, 2*time.Second)
 		require.Equal(t, letter.Since, status.Condition.Since)
 		gaveUp := 0
 		for _, err := range harness.Only[*informer.BatchError](&f) {
@@ -176,16 +178,17 @@ func TestDeletionIsADeadLetter(t *testing.T) {
 // own errors.
 func TestEventsThatAreNamedAreDeadLetters(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/1", "a/2", "a/3", "a/4")
-		calls := 0
-		b := harness.Batches{Fail: func(batch []string) error {
-			calls++
+		var calls atomic.Int32
+		b := harness.Batches{See: busy, Fail: func(batch []string) error {
+			calls.Add(1)
 			return refusing(batch, "a/2", "a/4")
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 4})
 		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
 		time.Sleep(time.Minute)
-		require.Equal(t, 4, calls)
+		require.EqualValues(t, 1+4, calls.Load())
 		letters := i.DeadLetters()
 		require.Equal(t, []string{"a/2", "a/4"}, letterKeys(i))
 		require.Equal(t, "the row is refused: a/2", letters[0].LastError)
@@ -203,10 +206,10 @@ func TestPanicsMakeDeadLetters(t *testing.T) {
 			t.Run(fmt.Sprintf("at most %d, batches %v", most, batches), func(t *testing.T) {
 				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 					w.CreatePods("a/1", "a/2")
-					calls := 0
+					var calls atomic.Int32
 					r := harness.Recorder{Before: func(call string) {
 						if strings.Contains(call, "a/2") {
-							calls++
+							calls.Add(1)
 							panic("no a/2 for me")
 						}
 					}}
@@ -224,7 +227,7 @@ func TestPanicsMakeDeadLetters(t *testing.T) {
 					if most > 0 {
 						want = most
 					}
-					require.Equal(t, want, calls)
+					require.EqualValues(t, want, calls.Load())
 					letters := i.DeadLetters()
 					require.Equal(t, []string{"a/2"}, letterKeys(i))
 					require.Equal(t, "panic: no a/2 for me", letters[0].LastError)
@@ -325,11 +328,12 @@ func TestLoneEventThatFailsIsADeadLetterInTime(t *testing.T) {
 func TestManyEventsThatFailAreDeadLettersInTime(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		pods := harness.Keys(100)
-		w.CreatePods(pods...)
 		p := &poisoned{keys: sets.New(pods[:30]...)}
-		b := harness.Batches{Fail: p.fail}
+		b := harness.Batches{See: busy, Fail: p.fail}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
 		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		together(w, func() { w.CreatePods(pods...) })
 		for range 14 {
 			time.Sleep(time.Minute)
 			w.UpdatePod(pods[50], "changed")
@@ -340,7 +344,7 @@ func TestManyEventsThatFailAreDeadLettersInTime(t *testing.T) {
 			w.UpdatePod(pods[50], "changed again")
 		}
 		require.Equal(t, pods[:30], letterKeys(i))
-		require.Len(t, b.State(), 70)
+		require.Len(t, b.State(), 1+70)
 	})
 }
 
