@@ -42,6 +42,9 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 			line, owed := &h.keys[key], d.owed[key]
 			if passed := d.keys[key].passed; owed < passed && excused(&d.keys[key]) {
 				excuses = append(excuses, debt{key, owed, line.states[owed].record})
+				for passed < h.written(line, n+1) && !d.includes(line.key, line.states[passed].uid) {
+					passed++ // it is of an object that is not in the shard
+				}
 				if passed >= h.written(line, n+1) || line.states[passed].record > to {
 					continue
 				}

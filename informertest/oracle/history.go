@@ -117,7 +117,7 @@ func (h *History) add(n int, what any) {
 	case surrender:
 		h.mention(n, w.key)
 	case buried:
-		for _, key := range w.keys {
+		for key := range w.letters {
 			h.mention(n, key)
 		}
 	case look:

@@ -62,8 +62,8 @@ type knowledge struct {
 	passed int
 	// released is the run of that time.
 	released int
-	// buried: a checkpoint has the dead letter.
-	buried bool
+	// letter is the dead letter that a checkpoint has, empty for none.
+	letter string
 	// initial: an event of the first list is under way, or has failed.
 	initial bool
 	// together are the keys that have to come together again, in their order, and failures is how
@@ -164,12 +164,11 @@ func (m *memory) step(n int) {
 	case surrender:
 		m.release(m.h.numbers[w.key], n)
 	case buried:
-		for _, key := range w.keys {
-			k := &m.keys[m.h.numbers[key]]
-			if k.passed == 0 { // the informer is about to report it
+		for key, letter := range w.letters {
+			if k := &m.keys[m.h.numbers[key]]; k.letter != letter { // the informer is about to report it
 				m.release(m.h.numbers[key], n)
+				k.letter = letter
 			}
-			k.buried = true
 		}
 	case synced:
 		m.seen = m.seen || m.running
@@ -518,7 +517,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 	k.same = max(t.place, m.h.latest(t, uid))
 	k.newest = k.same
 	if k.newest+1 >= k.passed { // a dead letter may be of an end and of what came after it
-		k.passed, k.buried = 0, false
+		k.passed, k.letter = 0, ""
 	}
 }
 

@@ -57,6 +57,10 @@ type Options struct {
 	// Panics is how many calls with a key have to panic in a run before the informer may
 	// give it up: 6 for those of this module. Default 0: that is not judged.
 	Panics int
+	// Refusals, unless it is zero, is how many calls have to fail for a key by itself in a run, of it
+	// alone or with FailedEvents that name it, before the informer may give it up as well:
+	// InformerConfig.MaxAttempts.
+	Refusals int
 	// UpdatesReplace says that an object which took the place of another one of its
 	// name may be told as Updated, with no Deleted before it. Client-go's informers do
 	// so when a list shows the other object.
@@ -325,11 +329,12 @@ func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 // a key, before a list shows it: its handler has panicked too often.
 func (o *Oracle) GaveUp(key string) { o.recordAlive(surrender{key}) }
 
-// Buried records that a checkpoint has dead letters of these keys: changes that the informer does not
-// try again to tell of. It is called before Claimed for that checkpoint.
-func (o *Oracle) Buried(keys ...string) {
-	if len(keys) > 0 {
-		o.recordAlive(buried{keys})
+// Buried records that a checkpoint has dead letters: changes that the informer does not try again to
+// tell of. Letters has for each key a text, which is another one for another letter. It is called
+// before Claimed for that checkpoint. Letters is the Oracle's to keep.
+func (o *Oracle) Buried(letters map[string]string) {
+	if len(letters) > 0 {
+		o.recordAlive(buried{letters})
 	}
 }
 

@@ -35,8 +35,8 @@ type (
 	rest    struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
-	// buried are keys that a checkpoint has as dead letters.
-	buried struct{ keys []string }
+	// buried are the dead letters that a checkpoint has, by key.
+	buried struct{ letters map[string]string }
 	// look is at a kept object that has changed, storeLook at what the store holds of a key.
 	look      struct{ wrong mistake }
 	storeLook struct{ key, version string }
@@ -149,7 +149,7 @@ func describe(what any, key string) string {
 	case surrender:
 		return "gave up " + w.key
 	case buried:
-		return fmt.Sprintf("a checkpoint has %d dead letters", len(w.keys))
+		return fmt.Sprintf("a checkpoint has %d dead letters", len(w.letters))
 	case look:
 		return "kept: " + w.wrong.what
 	case storeLook:

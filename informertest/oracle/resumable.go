@@ -20,7 +20,7 @@ func checkResumable(h *History) []*Violation {
 			return w.Resumed, !h.options.Unreadable && !h.options.Overtaken
 		}
 		return "", false
-	}, func(k *knowledge) bool { return k.buried })
+	}, func(k *knowledge) bool { return k.letter != "" })
 	return append(found, checkLeft(h)...)
 }
 
@@ -77,7 +77,7 @@ func (m *memory) outdated(key int, run Run, to, n int) string {
 		return ""
 	}
 	version, known := m.knows(run, line, n)
-	if known && version == "" || m.keys[key].buried {
+	if known && version == "" || m.keys[key].letter != "" {
 		return ""
 	}
 	s := line.states[at]

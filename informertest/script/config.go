@@ -18,6 +18,9 @@ type Config struct {
 	Workers int
 	// Batch is the most events in a batch: batch=N. 0: no batches, but a handler.
 	Batch int
+	// Attempts is after how many failures by itself an event is given up: attempts=N. 0: none is, but
+	// for panics.
+	Attempts int
 	// IgnoreSynced is that the handler does not listen to unchanged objects: synced=ignored.
 	IgnoreSynced bool
 	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on. Journal is
@@ -40,6 +43,7 @@ func parseConfig(a *args) Config {
 		Budget:       a.namedCount("budget", 0),
 		Workers:      a.namedCount("workers", 0),
 		Batch:        a.namedCount("batch", 0),
+		Attempts:     a.namedCount("attempts", 0),
 		IgnoreSynced: a.namedOne("synced", "told", "ignored") == "ignored",
 		Checkpoint:   checkpoint != "off",
 		Journal:      checkpoint == "journal",

@@ -65,6 +65,7 @@ func (s Setup) config() (informer.InformerConfig, error) {
 		WatchListPageSize:  int64(s.Page),
 		Workers:            s.Workers,
 		MaxBatch:           s.Batch,
+		MaxAttempts:        s.Attempts,
 		Checkpoint:         s.Checkpoint,
 		CheckpointInterval: s.Interval,
 		CheckpointChanges:  s.Changes,

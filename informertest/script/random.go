@@ -136,6 +136,7 @@ func (w *writer) informer(opts RandomOptions) {
 		"budget=" + w.pick("0", "5000", "1"),
 		"workers=" + w.pick("0", "4"),
 		"batch=" + w.pick("0", "1", "20"),
+		"attempts=" + w.pick("0", "0", "1", "3"),
 		"stall=" + w.pick("0s", "2m"),
 	} {
 		if !strings.HasSuffix(option, "=0") && !strings.HasSuffix(option, "=0s") {

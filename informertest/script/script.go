@@ -111,6 +111,9 @@ func (s *Script) parseFault(text string) (action, error) {
 
 func (s *Script) parseInformer(a *args) (action, error) {
 	config := parseConfig(a)
+	if n := config.Attempts; n > 0 && (s.judging.Refusals == 0 || n < s.judging.Refusals) {
+		s.judging.Refusals = n
+	}
 	s.typed = s.typed || config.Decode == "typed"
 	return func(_ context.Context, p *player) error {
 		p.config = config

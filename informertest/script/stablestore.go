@@ -50,7 +50,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 		return errScript
 	}
 	saved := s.ifAlive(func() {
-		s.oracle.Buried(dead...)
+		s.oracle.Buried(dead)
 		s.oracle.Claimed(oracle.FromCheckpoint, claim)
 		s.stableStore.put(b.Bytes(), begun)
 	})
@@ -77,7 +77,7 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 		return errDead
 	}
 	kept := s.ifAlive(func() {
-		s.oracle.Buried(dead...)
+		s.oracle.Buried(dead)
 		if claims {
 			s.oracle.Claimed(oracle.FromCheckpoint, claim)
 			s.unsaved = false
@@ -102,9 +102,10 @@ var noEntries = func() []byte {
 	return b.Bytes()
 }()
 
-// claimOf is the resource version in a checkpoint, whether its journal has one, and the keys of its
-// dead letters, those included that have ended since.
-func claimOf(content []byte) (claim string, journaled bool, dead []string, err error) {
+// claimOf is the resource version in a checkpoint, whether its journal has one, and its dead letters,
+// by key, those included that have ended since.
+func claimOf(content []byte) (claim string, journaled bool, dead map[string]string, err error) {
+	dead = map[string]string{}
 	r := checkpoint.NewReader(bytes.NewReader(content))
 	for err == nil {
 		_, _, err = r.Next()
@@ -122,7 +123,7 @@ func claimOf(content []byte) (claim string, journaled bool, dead []string, err e
 		case record == checkpoint.Resume:
 			claim, journaled = strings.Clone(version.Version().ResourceVersion), true
 		case record == checkpoint.Dead:
-			dead = append(dead, strings.Clone(key))
+			dead[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
 		}
 	}
 	return "", false, nil, fmt.Errorf("reading back the checkpoint: %w", err)

@@ -115,7 +115,9 @@ func (j *Journal) addLetter(letter api.DeadLetter) (writes bool) {
 }
 
 func (j *Journal) addLetterLocked(letter api.DeadLetter) {
-	j.begun[letter.Key] = j.begun[letter.Key] // it may be written already
+	if _, begun := j.begun[letter.Key]; !begun {
+		j.begun[letter.Key] = false
+	}
 	if j.state != off {
 		j.records.AddDeadLetter(letter)
 		j.unwritten = append(j.unwritten, letter.Key)
