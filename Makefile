@@ -2,7 +2,7 @@
 # same tests under the race detector, and then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser e2e/crdtypes e2e/dashboards bench
+MODULES := . factory/typed controllerruntime examples/mirror examples/operator examples/stream e2e e2e/browser e2e/crdtypes e2e/dashboards bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -75,13 +75,14 @@ oldest: bin/heartbeat
 examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "examples with -race" go test -C examples/mirror -json -vet=off -timeout 30m ./...
 	$(RACE) $(RUNS) "examples/operator with -race" go test -C examples/operator -json -vet=off -timeout 20m ./...
+	$(RACE) $(RUNS) "examples/stream with -race" go test -C examples/stream -json -vet=off -timeout 20m ./...
 
 # 200 random scripts of a simulated day each (DAYS), the same in each run, judged by the oracle,
 # and 10 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then 5 days are played twice as WebAssembly, and
 # have the same history. Then 100 random plays of replicas that share a
-# fleet; unit has 4. Then the example is killed 50 times with each database; make examples
-# kills it 6 times. What attack does to replicas of it, make e2e does for twenty seconds.
+# fleet; unit has 4. Then the example is killed 50 times with each database, and with a stream; make
+# examples kills it 6 times, and 8 times. What attack does to replicas of it, make e2e does for twenty seconds.
 DAYS ?= 200
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=$(DAYS) $(RUNS) proof \
@@ -96,6 +97,8 @@ proof: bin/heartbeat postgres-install
 		go test -json -count=1 -vet=off -timeout 40m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
 		go test -C examples/mirror -json -count=1 -timeout 40m -run TestKilledAtAnyMoment .
+	STREAM_KILLS=50 $(RUNS) "proof of the stream" \
+		go test -C examples/stream -json -count=1 -timeout 40m -run AfterKills ./demo
 
 # As many scripts as you like, others in each run, and random restarts as well.
 TORTURE ?= 10000
@@ -156,6 +159,7 @@ fuzz: bin/heartbeat
 examples: bin/heartbeat postgres-install
 	$(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 30m ./...
 	$(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 20m ./...
+	$(RUNS) "examples/stream" go test -C examples/stream -json -vet=off -timeout 20m ./...
 
 # The status page in a real browser, Debian's Chromium, which is installed where it is missing. Its
 # pictures in docs come from: BROWSER_PICTURES=$(CURDIR)/docs make browser

@@ -44,23 +44,21 @@ func Open(ctx context.Context, js jetstream.JetStream, config jetstream.StreamCo
 	if err != nil {
 		return nil, err
 	}
-	opened, err := js.Publish(ctx, s.subject("open"), nil)
+	opened, err := js.Publish(ctx, s.name+".open", nil)
 	if err != nil {
 		return nil, err
 	}
-	s.fence = jetstream.WithExpectLastSequenceForSubject(opened.Sequence, s.subject("open"))
+	s.fence = jetstream.WithExpectLastSequenceForSubject(opened.Sequence, s.name+".open")
 	s.stored.Store(opened.Sequence)
-	for c, err := range Changes(ctx, stream, true) {
+	table, err := Read(ctx, stream, true)
+	for _, c := range table {
 		// A deletion that the checkpoint may not have counts as the object in its last version. So what
 		// is read again of the object is old, but for the deletion, which the stream drops.
-		if err == nil && c.Name != "" && (!c.Deleted || c.Sequence > saved.stored) {
+		if err == nil && (!c.Deleted || c.Sequence > saved.stored) {
 			err = s.Known.Add(&c)
 		}
-		if err != nil || c.Last {
-			return s, err
-		}
 	}
-	return nil, ctx.Err()
+	return s, err
 }
 
 // OnBatch returns when the server has stored the events, so that those of an object stay in order.
