@@ -49,7 +49,7 @@ func runUntilKilled() error {
 	if os.Getenv("STREAM_HISTORY") != "" {
 		config.MaxMsgsPerSubject = -1
 	}
-	i, err := newInformer(context.Background(), js, config, &rest.Config{Host: os.Getenv("STREAM_CLUSTER")}, 20*time.Millisecond)
+	i, err := newInformer(context.Background(), js, config, &rest.Config{Host: os.Getenv("STREAM_CLUSTER")}, 200*time.Millisecond)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *crashes) kill() {
 // change changes the cluster for a while.
 func (c *crashes) change(lasts time.Duration) {
 	for began := time.Now(); time.Since(began) < lasts; time.Sleep(500 * time.Microsecond) {
-		require.NoError(c, change(c.cluster, c.IntN))
+		require.NoError(c, change(c.cluster, 40, c.IntN))
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *crashes) settle(after string) {
 	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
 	defer cancel()
 	var got map[string]string
-	for !maps.Equal(want, got) {
+	for ; !maps.Equal(want, got); time.Sleep(10 * time.Millisecond) {
 		require.NoError(c, ctx.Err(), "after %s the stream has %v, and the cluster %v", after, got, want)
 		got, err = consume(ctx, c.js)
 		require.NoError(c, err)

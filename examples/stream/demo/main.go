@@ -58,7 +58,7 @@ func demo(out io.Writer, dir string) error {
 
 	const changes = 2000
 	for range changes {
-		if err := change(cluster, rand.IntN); err != nil {
+		if err := change(cluster, 300, rand.IntN); err != nil {
 			return err
 		}
 		time.Sleep(time.Millisecond)
@@ -117,9 +117,9 @@ func consume(ctx context.Context, js jetstream.JetStream) (map[string]string, er
 	return versions, err
 }
 
-// change deletes, updates or creates one of 300 ConfigMaps.
-func change(cluster *informertest.Server, dice func(int) int) error {
-	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("settings-", dice(300))}}
+// change deletes, updates or creates one of so many ConfigMaps.
+func change(cluster *informertest.Server, objects int, dice func(int) int) error {
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("settings-", dice(objects))}}
 	if dice(4) == 0 {
 		if err := cluster.Delete(configMaps, o.Namespace, o.Name); !apierrors.IsNotFound(err) {
 			return err
