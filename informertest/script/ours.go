@@ -226,21 +226,22 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 	}
 	run.Resumed = r.Metadata()["resourceVersion"]
 	_, run.Journaled = store.(informer.CheckpointAppender)
-	if err := replay(run, r, load); err != nil {
+	dead, err := replay(run, r, load)
+	if err != nil {
 		return err
 	}
 	saved, err := informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
 	if err == nil && saved != run.Shard {
-		takeFrom(run, saved)
+		takeFrom(run, saved, dead)
 	}
 	return err
 }
 
 // takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other
 // one does not have all of its own. It does not take what the handler had only begun with and what
-// may not be in its shard.
-func takeFrom(run *oracle.Run, saved informer.Shard) {
-	if !saved.Contains(run.Shard) {
+// may not be in its shard. It lists too if the other one has dead letters.
+func takeFrom(run *oracle.Run, saved informer.Shard, dead bool) {
+	if !saved.Contains(run.Shard) || dead {
 		run.Resumed = ""
 	}
 	if run.Shard.Contains(saved) {
@@ -252,15 +253,24 @@ func takeFrom(run *oracle.Run, saved informer.Shard) {
 	}
 }
 
-// replay adds the journal behind a checkpoint.
-func replay(run *oracle.Run, r *checkpoint.Reader, load bool) error {
+// replay adds the journal behind a checkpoint, and reports whether it has dead letters.
+func replay(run *oracle.Run, r *checkpoint.Reader, load bool) (dead bool, err error) {
+	letters := map[string]bool{}
 	for {
 		record, key, version, err := r.NextRecord()
+		switch record {
+		case checkpoint.Dead:
+			letters[strings.Clone(key)] = true
+		case checkpoint.Acknowledged, checkpoint.Gone:
+			if err == nil {
+				delete(letters, key)
+			}
+		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return r.Torn()
+			return len(letters) > 0, r.Torn()
 		case err != nil:
-			return fmt.Errorf("reading the journal: %w", err)
+			return false, fmt.Errorf("reading the journal: %w", err)
 		case record == checkpoint.Resume:
 			run.Resumed = strings.Clone(version.Version().ResourceVersion)
 		case !load:

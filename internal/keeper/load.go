@@ -92,7 +92,9 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	switch {
 	case v.claims == "":
 		return ""
-	case v.has == partOfShard: // the list that is needed must not be older
+	case v.has == partOfShard, v.has == widerShard && f.content.HasDeadLetters():
+		// A dead letter may be of an object outside the shard that another one of its name in the
+		// shard has replaced. The list that is needed must not be older.
 		k.Report.Reach(v.claims)
 		return ""
 	}

@@ -92,6 +92,9 @@ func (s *Saved) Begun() iter.Seq[string] {
 	}
 }
 
+// HasDeadLetters reports whether there are dead letters.
+func (s *Saved) HasDeadLetters() bool { return s.begun.deadCount() > 0 }
+
 // Sample returns some objects of the checkpoint, as Versions.Sample does.
 func (s *Saved) Sample() []object.Known { return Oldest(someOf(s.table)) }
 

@@ -188,3 +188,44 @@ func killedWithADeadLetter(t *testing.T, at time.Duration, s informer.Checkpoint
 		require.Len(t, b.State(), 2)
 	})
 }
+
+// An informer of a shard that begins with the checkpoint of the whole set lists if that has dead
+// letters: what a letter is about may be another object than what has come in its place.
+func TestDeadLettersOfAWiderShard(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
+		var refuses atomic.Bool
+		b := harness.Batches{Fail: func(batch []string) error {
+			if !refuses.Load() {
+				return nil
+			}
+			var failed informer.FailedEvents
+			for n := range batch {
+				failed = append(failed, informer.FailedEvent{Index: n})
+			}
+			return failed
+		}}
+		s := &harness.MemoryCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Second)
+		refuses.Store(true)
+		for _, key := range harness.Keys(20) {
+			w.DeletePods(key)
+			w.CreatePods(key)
+		}
+		time.Sleep(time.Minute)
+		require.NotEmpty(t, i.DeadLetters())
+		stop()
+		found := 0
+		for _, shard := range []informer.Shard{{Key: informer.ShardByUID, End: 1 << 63}, {Key: informer.ShardByUID, Start: 1 << 63}} {
+			part := harness.Recorder{}
+			i = harness.Follow(w, informer.InformerConfig{Handler: &part, Shard: shard, Checkpoint: s.Killed()})
+			stop = w.Run(i)
+			time.Sleep(time.Minute)
+			found += len(part.State())
+			stop()
+		}
+		require.Equal(t, 20, found)
+	})
+}
