@@ -1,0 +1,151 @@
+package sqlsink
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rvinformer/informer/internal/fieldpath"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Column is a column of the table objects that the database itself computes from the JSON of each
+// row, so that the two never differ, whatever writes the row. It is NULL where the object lacks the
+// field. In PostgreSQL it is a generated column that is stored: to add it rewrites the table, which
+// is locked meanwhile. In SQLite it takes no room. Both can have indexes.
+//
+// A column stays in the database until it is dropped there: ALTER TABLE objects DROP COLUMN. Open
+// refuses one of the same name that is defined otherwise.
+type Column struct {
+	// Name is that of the column: small letters, digits and _.
+	Name string
+	// Path is where the value is in the object: "spec.nodeName". A dot within a name is written
+	// `\.`, as in `metadata.labels.app\.kubernetes\.io/name`. A number is an index of an array:
+	// "spec.containers.0.image".
+	Path string
+	// Type is what the column has. An object whose value is of another type is refused by
+	// PostgreSQL, and so is a FailedEvent. SQLite refuses it if the column has an index. Default:
+	// Text.
+	Type ColumnType
+	// Resources are those whose objects have the column; others have NULL. Default: all.
+	Resources []schema.GroupResource
+}
+
+// ColumnType is what a column has.
+type ColumnType string
+
+// The types of columns.
+const (
+	// Text is a string as it is, and any other value as JSON: text.
+	Text ColumnType = "text"
+	// Integer is a whole number of 64 bits: bigint, INTEGER in SQLite.
+	Integer ColumnType = "integer"
+	// Number is a floating-point number: double precision, REAL in SQLite.
+	Number ColumnType = "number"
+	// Boolean is boolean, and the INTEGER 0 or 1 in SQLite.
+	Boolean ColumnType = "boolean"
+	// Timestamp is a time, such as metadata.creationTimestamp: timestamptz. In SQLite, it is a TEXT
+	// in UTC with milliseconds, which sorts, and which the functions of dates and times take.
+	Timestamp ColumnType = "timestamp"
+	// JSON is any value: jsonb, and a TEXT in SQLite.
+	JSON ColumnType = "json"
+)
+
+var (
+	columnName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+	arrayIndex = regexp.MustCompile(`^[0-9]+$`)
+
+	// ownColumns are those that the table objects has by itself.
+	ownColumns = []string{"cluster", "group", "version", "resource", "namespace", "name", "uid", "resource_version",
+		"namespace_hash", "uid_hash", "object", "exact"}
+
+	postgresTypes = map[ColumnType]string{Text: "text", Integer: "bigint", Number: "double precision", Boolean: "boolean",
+		Timestamp: "timestamptz", JSON: "jsonb"}
+	sqliteTypes = map[ColumnType]string{Text: "TEXT", Integer: "INTEGER", Number: "REAL", Boolean: "INTEGER", Timestamp: "TEXT", JSON: "TEXT"}
+)
+
+// check says what is wrong with the column.
+func (c Column) check() error {
+	switch {
+	case !columnName.MatchString(c.Name):
+		return fmt.Errorf("column %q: a name has small letters, digits and _", c.Name)
+	case slices.Contains(ownColumns, c.Name):
+		return fmt.Errorf("column %s: the table has another one of this name", c.Name)
+	case !fieldpath.Valid(c.Path), strings.ContainsAny(c.Path, `"`):
+		return fmt.Errorf("column %s: %q is no path", c.Name, c.Path)
+	case postgresTypes[c.kind()] == "":
+		return fmt.Errorf("column %s: %q is no type", c.Name, c.Type)
+	}
+	return nil
+}
+
+func (c Column) kind() ColumnType {
+	if c.Type == "" {
+		return Text
+	}
+	return c.Type
+}
+
+// postgres is the definition of the column for a table whose column object is jsonb.
+func (c Column) postgres() string {
+	names := fieldpath.Split(c.Path)
+	for i, name := range names {
+		names[i] = quote(name)
+	}
+	path := "ARRAY[" + strings.Join(names, ", ") + "]"
+	value := "(object #>> " + path + ")"
+	switch kind := c.kind(); kind {
+	case Text:
+	case JSON:
+		value = "(object #> " + path + ")"
+	case Timestamp:
+		value = "sqlsink_timestamp(" + value + ")"
+	default:
+		value += "::" + postgresTypes[kind]
+	}
+	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) STORED`, c.Name, postgresTypes[c.kind()], c.within(value))
+}
+
+// sqlite is the definition of the column for a table whose column object is JSON text. SQLite reads
+// no JSON that is nested too deep.
+func (c Column) sqlite() string {
+	path := "$"
+	for _, name := range fieldpath.Split(c.Path) {
+		if arrayIndex.MatchString(name) {
+			path += "[" + name + "]"
+		} else {
+			path += `."` + name + `"`
+		}
+	}
+	value := "object ->> " + quote(path)
+	switch c.kind() {
+	case JSON:
+		value = "object -> " + quote(path)
+	case Timestamp:
+		value = "strftime('%Y-%m-%dT%H:%M:%fZ', " + value + ")"
+	}
+	value = "CASE WHEN json_valid(object) THEN " + value + " END"
+	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) VIRTUAL`, c.Name, sqliteTypes[c.kind()], c.within(value))
+}
+
+// within is an expression that has the value in the rows of the column's resources only.
+func (c Column) within(value string) string {
+	if len(c.Resources) == 0 {
+		return value
+	}
+	var is []string
+	for _, r := range c.Resources {
+		is = append(is, fmt.Sprintf(`"group" = %s AND resource = %s`, quote(r.Group), quote(r.Resource)))
+	}
+	return "CASE WHEN " + strings.Join(is, " OR ") + " THEN " + value + " END"
+}
+
+// errOtherColumn says that the table has a column that is defined otherwise.
+func errOtherColumn(name string) error {
+	return &UnusableError{fmt.Sprintf("its table objects has a column %s that is defined otherwise", name),
+		"give the column another name, or drop that one: ALTER TABLE objects DROP COLUMN " + name}
+}
+
+// quote is a text as a literal of SQL.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

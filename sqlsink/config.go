@@ -1,0 +1,83 @@
+package sqlsink
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config says which database a Sink writes to. Address is required; the zero value of everything
+// else is a sensible default.
+type Config struct {
+	// Address is a URL like postgres://user@host:5432/name, or host=... dbname=..., with the
+	// parameters of libpq and pool_max_conns, or sqlite:FILE. A password is better in $PGPASSWORD
+	// or ~/.pgpass. No error repeats the address.
+	Address string
+	// Columns are the columns beside the JSON. See Column. Default: none.
+	Columns []Column
+	// Shards is into how many parts the writers of this database divide each cluster. They may be
+	// many then, with the same number, and each write must have an epoch (informer.WithEpoch), as
+	// the units of fleet/shards have. It needs PostgreSQL. Default: 0, which means that there is no
+	// other writer.
+	Shards int
+}
+
+// sqliteScheme is before the path of a file in an address.
+const sqliteScheme = "sqlite:"
+
+var (
+	errAddress = errors.New("the address is none of a database: it must be like postgres://user@host:5432/name, or host=... dbname=..., or " +
+		sqliteScheme + "FILE (it is not repeated here, for it may have a password in it)")
+	errPostgresAddress = errors.New("the address cannot be read as that of a PostgreSQL database, like postgres://user@host:5432/name " +
+		"(it is not repeated here, for it may have a password in it; in a URL, one needs % and two digits for each of / ? # @ : and %)")
+)
+
+// Name returns the name of a database for messages: the address without a password. The error says
+// what is wrong with the address, and does not repeat it.
+func Name(address string) (string, error) {
+	postgres, file, err := parseAddress(address)
+	if postgres != nil {
+		file = nameOf(postgres.ConnConfig)
+	}
+	return file, err
+}
+
+// parseAddress reads an address: of a PostgreSQL database, or the path of a SQLite file.
+func parseAddress(address string) (postgres *pgxpool.Config, file string, err error) {
+	file, isFile := strings.CutPrefix(address, sqliteScheme)
+	switch {
+	case isFile && file != "":
+		return nil, file, nil
+	case isFile:
+	case strings.HasPrefix(address, "postgres://"), strings.HasPrefix(address, "postgresql://"), isKeywords(address):
+		if postgres, err = pgxpool.ParseConfig(address); err != nil {
+			return nil, "", errPostgresAddress
+		}
+		return postgres, "", nil
+	}
+	return nil, "", errAddress
+}
+
+// isKeywords reports whether an address has the form keyword=value.
+func isKeywords(address string) bool {
+	keyword, _, found := strings.Cut(strings.TrimSpace(address), "=")
+	return found && !strings.ContainsAny(keyword, ":/@. ")
+}
+
+// nameOf is the address of a database, without a password.
+func nameOf(config *pgx.ConnConfig) string {
+	name := url.URL{Scheme: "postgres", Path: "/" + config.Database}
+	if config.User != "" {
+		name.User = url.User(config.User)
+	}
+	if strings.HasPrefix(config.Host, "/") {
+		name.RawQuery = url.Values{"host": {config.Host}}.Encode()
+	} else {
+		name.Host = fmt.Sprintf("%s:%d", config.Host, config.Port)
+	}
+	return name.String()
+}

@@ -1,0 +1,2 @@
+// Package sqlsink writes what informers deliver to PostgreSQL or SQLite.
+package sqlsink

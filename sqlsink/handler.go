@@ -1,0 +1,53 @@
+package sqlsink
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rvinformer/informer"
+)
+
+// lastWrite is for how long a batch is written after its context has ended: a stop is no reason to
+// lose a batch in the middle of its transaction, and what waits for its turn behind it.
+const lastWrite = 10 * time.Second
+
+// handler writes batches to a place.
+type handler struct{ Place }
+
+// OnBatch writes a batch in one transaction. When that is committed, the informer acknowledges the
+// batch: its Storage never has anything that the database does not have.
+func (h handler) OnBatch(ctx context.Context, events []informer.Event) error {
+	rows := make([]row, 0, len(events))
+	var failed informer.FailedEvents
+	for i, e := range events {
+		if e.Type == informer.Synced {
+			continue
+		}
+		r, err := rowOf(e, h.sink.db.Canonical())
+		if err != nil {
+			failed = append(failed, informer.FailedEvent{Index: i, Err: err})
+			continue
+		}
+		r.event = i
+		rows = append(rows, r)
+	}
+	if len(rows) > 0 {
+		within, cancel := outlast(ctx, lastWrite)
+		defer cancel()
+		err := h.sink.write(within, h.at, func(ctx context.Context) error {
+			refused, err := h.sink.db.Apply(ctx, h.at, rows)
+			failed = append(failed, refused...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	slices.SortFunc(failed, func(a, b informer.FailedEvent) int { return cmp.Compare(a.Index, b.Index) })
+	return failed
+}

@@ -1,0 +1,109 @@
+package sqlsink
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// place is one resource of one cluster, or a shard of it: what one informer follows.
+type place struct {
+	unit     fleet.Unit
+	resource schema.GroupVersionResource
+}
+
+// String is for messages: "east deployments.apps".
+func (p place) String() string {
+	text := strings.TrimSuffix(p.unit.Cluster+" "+p.resource.GroupResource().String(), " ")
+	if !p.unit.Shard.IsAll() {
+		text += " " + p.unit.Shard.String()
+	}
+	return text
+}
+
+// Place is one resource of one cluster in the database, or a shard of it: what one informer writes.
+// Its Storage, Handler and Checkpoint go into the InformerConfig together.
+type Place struct {
+	sink *Sink
+	at   place
+}
+
+// Place returns the place of a resource. The version is the one that the informer follows: the
+// tables have rows of one version, and others are fetched anew.
+func (s *Sink) Place(cluster string, resource schema.GroupVersionResource) Place {
+	return Place{s, place{fleet.Unit{Cluster: cluster}, resource}}
+}
+
+// Target returns the place of a target of a fleet. The epoch of its unit fences all its writes.
+func (s *Sink) Target(t fleet.Target) Place { return Place{s, place{t.Unit, t.Resource}} }
+
+// Handler is Place(cluster, resource).Handler().
+func (s *Sink) Handler(cluster string, resource schema.GroupVersionResource) informer.BatchHandler {
+	return s.Place(cluster, resource).Handler()
+}
+
+// Checkpoint is Place(cluster, resource).Checkpoint().
+func (s *Sink) Checkpoint(cluster string, resource schema.GroupVersionResource) informer.CheckpointStore {
+	return s.Place(cluster, resource).Checkpoint()
+}
+
+// String is for messages: "east deployments.apps".
+func (p Place) String() string { return p.at.String() }
+
+// Handler returns a handler that makes each batch a transaction. It takes RawObjects in JSON,
+// *unstructured.Unstructured, and objects of any type that json.Marshal writes as the API server
+// would. It ignores events of type Synced.
+//
+// Its error is FailedEvents for rows that the database refuses, with the words of the database, and
+// all others of the batch are committed then. Any other error means that nothing was written, and
+// wraps that of the driver, such as a *pgconn.PgError.
+func (p Place) Handler() informer.BatchHandler { return informer.IgnoreSynced(handler{p}) }
+
+// Checkpoint returns the store of the checkpoint of the place: in the database, beside the rows.
+func (p Place) Checkpoint() informer.CheckpointStore { return checkpoint{p} }
+
+// otherVersion is the resource version of the rows of another API version: older than any, so that
+// their objects are delivered again or deleted.
+const otherVersion = "0"
+
+// Storage returns what the rows say that was seen: name, UID and resource version of each object. An
+// informer that begins with it delivers what differs, deletions included. A context with an epoch
+// claims the unit of the place before.
+func (p Place) Storage(ctx context.Context) (*informer.ResourceVersionStorage, error) {
+	if err := p.sink.db.Claim(ctx, p.at); err != nil {
+		return nil, p.sink.unread("resource versions", p.at, err)
+	}
+	storage := informer.NewResourceVersionStorage()
+	err := p.sink.db.Versions(ctx, p.at, func(r row) error {
+		if r.version != p.at.resource.Version {
+			r.resourceVersion = otherVersion
+		}
+		return storage.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.namespace, Name: r.name, UID: types.UID(r.uid), ResourceVersion: r.resourceVersion}})
+	})
+	return storage, p.sink.unread("resource versions", p.at, err)
+}
+
+// Objects calls visit with the object of every row, in no order, and holds one at a time. It ends
+// with the first error of visit.
+func (p Place) Objects(ctx context.Context, visit func(*unstructured.Unstructured) error) error {
+	var failed error
+	err := p.sink.db.Objects(ctx, p.at, nil, func(r row) error {
+		object, err := r.decode()
+		if err == nil {
+			failed = visit(object)
+			err = failed
+		}
+		return err
+	})
+	if failed != nil {
+		return failed
+	}
+	return p.sink.unread("objects", p.at, err)
+}

@@ -1,0 +1,123 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// postgres is a database of a PostgreSQL server. Any number of processes may write to it if they
+// share the work by units and epochs, and otherwise one.
+type postgres struct {
+	name     string
+	pool     *pgxpool.Pool
+	presence *presence
+	tables   uint32      // the object identifier of the table objects, which tells these tables from those of another schema
+	reign    int64       // see reignOf
+	shaken   atomic.Bool // a connection was lost: perhaps that of the presence too
+	counts   counts
+}
+
+var _ database = (*postgres)(nil)
+
+// sessionSettings are for every connection. Those that the server does not know are left out.
+//
+//   - A process that is stopped in the middle of its transaction does not hold it longer than
+//     idle_in_transaction_session_timeout, and one that waits for it says so after lock_timeout.
+//   - A machine that is gone is noticed by the server within ten seconds, which is less than a
+//     Lease lasts. The default is two hours.
+//   - The statements that merge rows join few with many. A plan that reads the whole table for
+//     that, as is made while it is small, would be kept while it grows. A scan that is off is shown
+//     as dear, and dear statements would be compiled, which takes longer than they do.
+const sessionSettings = `
+SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
+	('idle_in_transaction_session_timeout', '5s'),
+	('lock_timeout', '10s'),
+	('tcp_keepalives_idle', '4'),
+	('tcp_keepalives_interval', '2'),
+	('tcp_keepalives_count', '3'),
+	('tcp_user_timeout', '10s'),
+	('client_connection_check_interval', '1s'),
+	('enable_seqscan', 'off'),
+	('enable_hashjoin', 'off'),
+	('enable_mergejoin', 'off'),
+	('jit', 'off'),
+	('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END)
+) AS wanted (name, value) JOIN pg_settings USING (name)`
+
+// connectPatience limits how long a server may take to answer a new connection, unless the address
+// says connect_timeout, and to answer the ping on an idle one. The pool waits for both when it is
+// closed. Its own limits are two minutes and none.
+const connectPatience = 5 * time.Second
+
+// openPostgres connects to a database. See Open.
+func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *postgres, err error) {
+	alone := config.Shards == 0
+	pool.PingTimeout = connectPatience
+	if pool.ConnConfig.ConnectTimeout == 0 {
+		pool.ConnConfig.ConnectTimeout = connectPatience
+	}
+	pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, sessionSettings); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, createStaging)
+		return err
+	}
+	p := &postgres{name: nameOf(pool.ConnConfig)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	if p.tables, err = preparePostgres(ctx, pool.ConnConfig, config.Columns); err != nil {
+		return nil, err
+	}
+	p.presence = newPresence(pool.ConnConfig, p.tables, alone)
+	if err := p.presence.Begin(ctx); err != nil {
+		return nil, err
+	}
+	if p.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
+		return nil, err
+	}
+	if !alone {
+		if err := p.claimShards(ctx, config.Shards); err != nil {
+			return nil, err
+		}
+	}
+	p.reign, err = p.reignOf(ctx, alone)
+	return p, err
+}
+
+// Name is the address, without a password.
+func (p *postgres) Name() string { return p.name }
+
+// Writers is one for each connection of the pool: pool_max_conns in the address.
+func (p *postgres) Writers() int { return int(p.pool.Config().MaxConns) }
+
+// Canonical is false: jsonb has one form for equal objects.
+func (p *postgres) Canonical() bool { return false }
+
+// Close ends all connections.
+func (p *postgres) Close() error {
+	if p.pool != nil {
+		p.pool.Close()
+	}
+	if p.presence != nil {
+		p.presence.End()
+	}
+	return nil
+}
+
+// stateOf is the code of the server's error, and empty where err is not the server's.
+func stateOf(err error) string {
+	if failed := (*pgconn.PgError)(nil); errors.As(err, &failed) {
+		return failed.Code
+	}
+	return ""
+}

@@ -1,0 +1,47 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// blockedPatience is for how long a claim waits for other sessions before it ends them.
+const blockedPatience = time.Second
+
+// endBlockers ends the sessions that a session waits for, again and again, until stop is called.
+// Such a session is of an owner that was frozen in the middle of a transaction: the server does not
+// notice that while the other machine acknowledges packets. A session that itself waits is not
+// ended. It takes a connection of its own, because all those of the pool may wait.
+func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var ending sync.WaitGroup
+	ending.Go(func() {
+		for {
+			select {
+			case <-time.After(blockedPatience):
+			case <-ctx.Done():
+				return
+			}
+			_ = p.endBlockersOnce(ctx, int32(waiting)) // a claim that goes on waiting fails with the error of lock_timeout
+		}
+	})
+	return func() {
+		cancel()
+		ending.Wait()
+	}
+}
+
+func (p *postgres) endBlockersOnce(ctx context.Context, waiting int32) (err error) {
+	conn, err := pgx.ConnectConfig(ctx, p.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids($1)) AS pid
+		WHERE pid <> 0 AND cardinality(pg_blocking_pids(pid)) = 0`, waiting)
+	return err
+}

@@ -1,0 +1,62 @@
+package sqlsink
+
+import (
+	"context"
+	"io"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ofCheckpoint is about the parts of the checkpoint of a place.
+const ofCheckpoint = `cluster = $1 AND "group" = $2 AND resource = $3 AND shard = $4`
+
+func checkpointArguments(of place) []any {
+	return []any{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
+}
+
+// SaveCheckpoint replaces the checkpoint of a place.
+func (p *postgres) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
+	if err := p.claimOnce(ctx, of); err != nil {
+		return err
+	}
+	return p.transact(ctx, transaction{
+		of:   of,
+		once: true,
+		copy: func(ctx context.Context, conn *pgx.Conn) error {
+			return writeParts(write, func(part int, data []byte) error {
+				_, err := conn.Exec(ctx, `INSERT INTO staged_parts (part, data) VALUES ($1, $2)`, part, data)
+				return err
+			})
+		},
+		merge: func(_ *pgx.Conn, batch *pgx.Batch) {
+			batch.Queue(`DELETE FROM checkpoints WHERE `+ofCheckpoint, checkpointArguments(of)...)
+			batch.Queue(`INSERT INTO checkpoints (cluster, "group", resource, shard, version, server, part, data)
+				SELECT $1, $2, $3, $4, $5, '', part, data FROM staged_parts`,
+				append(checkpointArguments(of), of.resource.Version)...)
+			batch.Queue(`TRUNCATE staged_parts`)
+		},
+	})
+}
+
+// LoadCheckpoint reads the checkpoint of a place, if that goes with the rows.
+func (p *postgres) LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error) {
+	var own, others bool
+	err := p.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version = $8),
+		EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version <> $8)`, append(shardArguments(of), of.resource.Version)...).Scan(&own, &others)
+	if err == nil && (others || !own) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.pool.Query(ctx, `SELECT data FROM checkpoints WHERE `+ofCheckpoint+` AND version = $5 ORDER BY part`,
+		append(checkpointArguments(of), of.resource.Version)...)
+	if err != nil {
+		return nil, err
+	}
+	return newParts(rows, func() error {
+		rows.Close()
+		return nil
+	})
+}

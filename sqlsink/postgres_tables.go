@@ -1,0 +1,212 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// postgresMark begins the comment on the table objects that says that it is this package's. The
+// version of the tables follows.
+const postgresMark = "rvinformer mirror, format "
+
+// postgresFormats make the tables of each version out of those of the version before.
+//
+//  1. A row belongs to the shard that its UID, or its namespace, is in, and only the owner of that
+//     shard writes it. So the UID is a part of the key: an object that is deleted, and another one
+//     that is created under its name, are two rows, and their writers need not know of each other.
+//     The hashes are those that shards are ranges of, in an order that bigint has. The key includes
+//     all that a start reads, so that it need not read the objects.
+//  2. The table that counts the transactions of each place. A server that has fewer than it has
+//     acknowledged went back, as after a failover to a standby that lacks the newest ones. The
+//     newest databases of version 1 have it too. And the function for columns with times: a cast is
+//     not immutable, because texts that depend on the session's settings are times too, but those
+//     of Kubernetes do not.
+var postgresFormats = []string{`
+CREATE TABLE objects (
+	cluster          text COLLATE "C" NOT NULL,
+	"group"          text COLLATE "C" NOT NULL,
+	version          text COLLATE "C" NOT NULL,
+	resource         text COLLATE "C" NOT NULL,
+	namespace        text COLLATE "C" NOT NULL,
+	name             text COLLATE "C" NOT NULL,
+	uid              text COLLATE "C" NOT NULL,
+	resource_version text COLLATE "C" NOT NULL,
+	namespace_hash   bigint NOT NULL,
+	uid_hash         bigint NOT NULL,
+	object           jsonb /*compression*/ NOT NULL,
+	exact            text,
+	PRIMARY KEY (cluster, "group", resource, namespace, name, uid)
+		INCLUDE (version, resource_version, namespace_hash, uid_hash)
+);
+CREATE TABLE checkpoints (
+	cluster  text COLLATE "C" NOT NULL,
+	"group"  text COLLATE "C" NOT NULL,
+	resource text COLLATE "C" NOT NULL,
+	shard    text COLLATE "C" NOT NULL,
+	part     integer NOT NULL,
+	version  text COLLATE "C" NOT NULL,
+	server   text NOT NULL,
+	data     bytea NOT NULL,
+	PRIMARY KEY (cluster, "group", resource, shard, part)
+);
+ALTER TABLE checkpoints ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE TABLE units (
+	unit  text COLLATE "C" PRIMARY KEY,
+	epoch bigint NOT NULL
+);`, `
+CREATE TABLE IF NOT EXISTS mirror_writes (
+	cluster  text COLLATE "C" NOT NULL,
+	"group"  text COLLATE "C" NOT NULL,
+	resource text COLLATE "C" NOT NULL,
+	shard    text COLLATE "C" NOT NULL,
+	written  bigint NOT NULL,
+	PRIMARY KEY (cluster, "group", resource, shard)
+);
+CREATE FUNCTION sqlsink_timestamp(value text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+	AS 'BEGIN RETURN value::timestamptz; END';`}
+
+// createStaging makes what a transaction brings its rows to before it takes any lock, and which it
+// leaves empty. A row without an object is to be removed. N is the number of a row in its batch.
+const createStaging = `
+CREATE TEMPORARY TABLE staged_rows (
+	n                integer NOT NULL,
+	namespace        text COLLATE "C" NOT NULL,
+	name             text COLLATE "C" NOT NULL,
+	uid              text COLLATE "C" NOT NULL,
+	resource_version text NOT NULL,
+	namespace_hash   bigint NOT NULL,
+	uid_hash         bigint NOT NULL,
+	object           jsonb,
+	exact            text
+);
+CREATE TEMPORARY TABLE staged_parts (part integer NOT NULL, data bytea NOT NULL);
+ALTER TABLE staged_parts ALTER COLUMN data SET STORAGE EXTERNAL;`
+
+// advisoryLocks is the first number of the advisory locks: the letters "mirr".
+const advisoryLocks = 0x6d697272
+
+// preparePostgres brings the tables up to date, or makes them, and adds the columns that are
+// missing, all or nothing. It returns the object identifier of the table objects. The error is an
+// *UnusableError where there are tables of that name that are another program's. They stay as they
+// are.
+func preparePostgres(ctx context.Context, config *pgx.ConnConfig, columns []Column) (id uint32, err error) {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		format, err := postgresFormat(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := migratePostgres(ctx, tx, format); err != nil {
+			return fmt.Errorf("cannot create its tables: %w", err)
+		}
+		if err := addPostgresColumns(ctx, tx, columns); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT 'objects'::regclass::oid`).Scan(&id)
+	})
+	return id, err
+}
+
+// postgresFormat returns the version of the tables, and 0 where there are none.
+func postgresFormat(ctx context.Context, tx pgx.Tx) (format int, err error) {
+	var encoding, schema string
+	// Two writers that start at once would both make them.
+	if err := tx.QueryRow(ctx, `SELECT pg_advisory_xact_lock($1, 0)::text, current_setting('server_encoding'), coalesce(current_schema(), '')`,
+		advisoryLocks).Scan(nil, &encoding, &schema); err != nil {
+		return 0, err
+	}
+	if encoding != "UTF8" {
+		return 0, &UnusableError{fmt.Sprintf("its encoding is %s", encoding), "use one whose encoding is UTF8"}
+	}
+	if schema == "" {
+		return 0, &UnusableError{"none of the schemas of its search_path exists", "create one, or name another search_path"}
+	}
+	var mark string
+	var others []string
+	if err := tx.QueryRow(ctx, `SELECT coalesce(obj_description(to_regclass('objects'), 'pg_class'), ''),
+		array(SELECT name FROM unnest('{objects,checkpoints,units}'::text[]) AS name WHERE to_regclass(name) IS NOT NULL)`).Scan(&mark, &others); err != nil {
+		return 0, err
+	}
+	if number, own := strings.CutPrefix(mark, postgresMark); own {
+		if format, err = strconv.Atoi(number); err != nil || format > len(postgresFormats) {
+			return 0, errNewerFormat(number, len(postgresFormats))
+		}
+		return format, nil
+	}
+	if len(others) > 0 {
+		return 0, &UnusableError{fmt.Sprintf("schema %s has tables of another program (%s)", schema, strings.Join(others, ", ")),
+			"it was not changed: name another database, or another schema with search_path"}
+	}
+	return 0, nil
+}
+
+// errNewerFormat says that a newer version of this package has made the tables.
+func errNewerFormat(theirs string, own int) error {
+	return &UnusableError{fmt.Sprintf("its tables have format %s, of a newer version of this program, which knows formats up to %d", theirs, own),
+		"it was not changed: use that version"}
+}
+
+// migratePostgres brings the tables to the newest format. They are compressed with lz4, where the
+// server knows it: it takes a third of the time that PostgreSQL's own compression takes.
+func migratePostgres(ctx context.Context, tx pgx.Tx, format int) error {
+	if format == len(postgresFormats) {
+		return nil
+	}
+	var quick bool
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals))`).Scan(&quick)
+	if err != nil {
+		return err
+	}
+	for _, statements := range postgresFormats[format:] {
+		if quick {
+			statements = strings.ReplaceAll(statements, "/*compression*/", "COMPRESSION lz4")
+		}
+		if _, err := tx.Exec(ctx, statements); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(ctx, fmt.Sprintf(`COMMENT ON TABLE objects IS '%s%d'`, postgresMark, len(postgresFormats)))
+	return err
+}
+
+// addPostgresColumns adds columns, with their definitions as comments. It waits ten seconds for
+// those who use the table, because others wait behind it.
+func addPostgresColumns(ctx context.Context, tx pgx.Tx, columns []Column) error {
+	var missing []Column
+	for _, c := range columns {
+		var defined *string
+		err := tx.QueryRow(ctx, `SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute
+			WHERE attrelid = 'objects'::regclass AND attname = $1 AND NOT attisdropped`, c.Name).Scan(&defined)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			missing = append(missing, c)
+		case err != nil:
+			return err
+		case *defined != c.postgres():
+			return errOtherColumn(c.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	var definitions, comments []string
+	for _, c := range missing {
+		definitions = append(definitions, "ADD COLUMN "+c.postgres())
+		comments = append(comments, fmt.Sprintf(`COMMENT ON COLUMN objects."%s" IS %s;`, c.Name, quote(c.postgres())))
+	}
+	_, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '10s'; ALTER TABLE objects `+strings.Join(definitions, ", ")+";"+strings.Join(comments, ""))
+	if err != nil {
+		return fmt.Errorf("cannot add its columns: %w", err)
+	}
+	return nil
+}

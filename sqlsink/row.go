@@ -1,0 +1,86 @@
+package sqlsink
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rvinformer/informer"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// row is an object as a table has it, or is to have it.
+type row struct {
+	event           int  // the index of the event that brought it
+	gone            bool // the object is deleted: the row is to be removed
+	namespace, name string
+	uid             string
+	version         string // of the API, where the row was read
+	resourceVersion string
+	object          []byte // JSON; lent by the event until its handler returns
+	standIn         []byte // for a database that does not take the object as what it is; nil where it does
+}
+
+// rowOf is what an event means for the table. The object is in the form of encode if canonical is
+// set.
+func rowOf(e informer.Event, canonical bool) (row, error) {
+	name, err := cache.ParseObjectName(e.Key)
+	if err != nil {
+		return row{}, err
+	}
+	r := row{namespace: name.Namespace, name: name.Name, resourceVersion: e.ResourceVersion}
+	if e.Type == informer.Deleted {
+		r.gone = true
+		return r, nil
+	}
+	about, err := meta.Accessor(e.Object)
+	if err != nil {
+		return row{}, err
+	}
+	r.uid = string(about.GetUID())
+	r.object, err = textOf(e.Object, canonical)
+	return r, err
+}
+
+// textOf is an object as JSON.
+func textOf(object runtime.Object, canonical bool) ([]byte, error) {
+	switch object := object.(type) {
+	case *informer.RawObject:
+		if canonical {
+			decoded, err := object.Unstructured()
+			if err != nil {
+				return nil, err
+			}
+			return encode(decoded)
+		}
+		if object.ContentType() != runtime.ContentTypeJSON {
+			return nil, fmt.Errorf("it came as %s, not as JSON", object.ContentType())
+		}
+		return object.Bytes(), nil
+	case *unstructured.Unstructured:
+		return encode(object)
+	default:
+		return json.Marshal(object)
+	}
+}
+
+// encode is the one form of a stored object: JSON with sorted keys, so that equal objects are equal
+// texts.
+func encode(object *unstructured.Unstructured) ([]byte, error) {
+	text, err := object.MarshalJSON()
+	return bytes.TrimSpace(text), err
+}
+
+// decode reads a stored object, with int64 as on its way in.
+func (r row) decode() (*unstructured.Unstructured, error) {
+	var object unstructured.Unstructured
+	if err := utiljson.Unmarshal(r.object, &object.Object); err != nil {
+		return nil, fmt.Errorf("the row of %s: %w", cache.ObjectName{Namespace: r.namespace, Name: r.name}, err)
+	}
+	return &object, nil
+}

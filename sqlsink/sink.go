@@ -1,0 +1,146 @@
+package sqlsink
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rvinformer/informer/fleet"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Sink is a database that informers write to. Its methods may be called side by side.
+type Sink struct {
+	db database
+	// turns has room for the handlers that write. Those that wait for a turn get it in their order.
+	turns chan struct{}
+
+	sound    context.Context // ends when the database is found to be unusable, or closed
+	unusable context.CancelCauseFunc
+}
+
+// Open connects to a database, makes its tables where they are missing, brings those of older
+// versions up to date, and adds the columns that it does not have.
+//
+// The error wraps an *UnusableError if the tables are those of another program or of a newer version
+// of this package, if the columns do not go with them, or if another writer has them. It is an
+// *OtherShardsError while there are writers with another number of shards. Other errors are those
+// of the driver: a server that is down, or refuses the account. Nothing of them has a password.
+func Open(ctx context.Context, config Config) (_ *Sink, err error) {
+	postgres, file, err := parseAddress(config.Address)
+	if err != nil {
+		return nil, fmt.Errorf("sqlsink: %w", err)
+	}
+	name, open := file, func() (database, error) { return openSQLite(ctx, file, config.Columns) }
+	if postgres != nil {
+		name = nameOf(postgres.ConnConfig)
+		open = func() (database, error) { return openPostgres(ctx, postgres, config) }
+	}
+	for _, c := range config.Columns {
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("sqlsink: %w", err)
+		}
+	}
+	if config.Shards < 0 || config.Shards > 0 && postgres == nil {
+		return nil, fmt.Errorf("sqlsink: Shards is %d: a file has one writer", config.Shards)
+	}
+	db, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", name, err)
+	}
+	s := &Sink{db: db, turns: make(chan struct{}, db.Writers())}
+	s.sound, s.unusable = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// String is the address of the database without a password, or the path of the file.
+func (s *Sink) String() string { return s.db.Name() }
+
+// Writers is how many transactions may be under way at once. An informer of a database with more
+// than one may have two Workers: while one batch is committed, the next is brought there.
+func (s *Sink) Writers() int { return s.db.Writers() }
+
+// Done is closed when the database is found to be unusable, because it is damaged, another writer
+// has it, or it has lost what it had acknowledged, and by Close. The handlers go on to fail then,
+// so that the program should end.
+func (s *Sink) Done() <-chan struct{} { return s.sound.Done() }
+
+// Err wraps the *UnusableError that says why the database is unusable. It is nil while it is not
+// known to be, and after Close.
+func (s *Sink) Err() error {
+	if err := context.Cause(s.sound); isUnusable(err) {
+		return err
+	}
+	return nil
+}
+
+// Close ends all connections. The informers have to have ended before.
+func (s *Sink) Close() error {
+	s.unusable(nil)
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("database %s: %w", s.db.Name(), err)
+	}
+	return nil
+}
+
+// Known returns the resources of which the cluster has rows, each in a version that a row of it is
+// in. It is for fleet.Config.Known, and returns those of all units of the cluster: a unit without
+// rows of one has nothing to delete.
+func (s *Sink) Known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
+	resources, err := s.db.Resources(ctx, u.Cluster)
+	return resources, s.unread("resources", place{unit: fleet.Unit{Cluster: u.Cluster}}, err)
+}
+
+// checked returns err, and closes Done if it says that the database is unusable.
+func (s *Sink) checked(err error) error {
+	if isUnusable(err) {
+		s.unusable(fmt.Errorf("database %s: %w", s.db.Name(), err))
+	}
+	return err
+}
+
+// unread is the error for what could not be read, and nil for none.
+func (s *Sink) unread(what string, of place, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("database %s: reading the %s of %s: %w", s.db.Name(), what, of, s.checked(err))
+}
+
+// write makes one transaction when it is its turn.
+func (s *Sink) write(ctx context.Context, of place, transaction func(context.Context) error) error {
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = transaction(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // a driver says only that it was interrupted
+	}
+	return fmt.Errorf("database %s: writing %s: %w", s.db.Name(), of, s.checked(err))
+}
+
+// outlast returns a context that ends so much later than its parent does.
+func outlast(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		timer := time.NewTimer(by)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel(fmt.Errorf("not done within %s of the stop", by))
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
