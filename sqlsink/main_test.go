@@ -149,3 +149,20 @@ func execute(t testing.TB, path string, statements ...string) {
 		require.NoError(t, err, statement)
 	}
 }
+
+// placed is the event of an object, by all that identifies it.
+func placed(namespace, name, uid, resourceVersion string) informer.Event {
+	e := put(name, resourceVersion)
+	e.Key = namespace + "/" + name
+	object := e.Object.(*unstructured.Unstructured)
+	object.SetNamespace(namespace)
+	object.SetUID(types.UID(uid))
+	return e
+}
+
+// removed is the event of the end of an object.
+func removed(namespace, name string) informer.Event {
+	e := placed(namespace, name, "", "1")
+	e.Type = informer.Deleted
+	return e
+}

@@ -1,0 +1,171 @@
+package sqlsink_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/fleet/shards"
+	"github.com/rvinformer/informer/sqlsink"
+	"github.com/stretchr/testify/require"
+)
+
+// at returns a context with an epoch.
+func at(t *testing.T, epoch int64) context.Context { return informer.WithEpoch(t.Context(), epoch) }
+
+// unitOf is the place of the pods of a unit: of a cluster, or a part of it.
+func unitOf(sink *sqlsink.Sink, cluster string, shard informer.Shard) sqlsink.Place {
+	return sink.Target(fleet.Target{Unit: fleet.Unit{Cluster: cluster, Group: "all", Shard: shard}, Resource: pods})
+}
+
+// claim makes a sink the owner of a place under an epoch.
+func claim(t *testing.T, at sqlsink.Place, epoch int64) {
+	t.Helper()
+	_, err := at.Storage(informer.WithEpoch(t.Context(), epoch))
+	require.NoError(t, err)
+}
+
+// requireStale demands the error of an epoch that is not the stored one.
+func requireStale(t *testing.T, err error, unit string, epoch, stored int64) {
+	t.Helper()
+	require.ErrorIs(t, err, shards.ErrStaleEpoch)
+	want := fmt.Sprintf("%s has another owner: the database has its epoch %d, this one is %d", unit, stored, epoch)
+	if stored <= epoch {
+		want = unit + " begins again: the database has lost what it had acknowledged"
+	}
+	require.ErrorContains(t, err, want)
+}
+
+// pair opens a database twice, as two processes do. A SQLite file is opened once.
+func pair(t *testing.T, address string) (one, two *sqlsink.Sink) {
+	if address[:7] == "sqlite:" {
+		one = opened(t, sqlsink.Config{Address: address})
+		return one, one
+	}
+	return opened(t, sqlsink.Config{Address: address, Shards: 1}), opened(t, sqlsink.Config{Address: address, Shards: 1})
+}
+
+// What comes with an older epoch than the stored one is refused, whatever it is, and in the
+// transaction of the rows or the checkpoint.
+func TestStaleEpochsAreRefused(t *testing.T) {
+	overBoth(t, func(t *testing.T, address string) {
+		one, two := pair(t, address)
+		here, there, now := unitOf(one, "here", informer.Shard{}), unitOf(one, "there", informer.Shard{}), unitOf(two, "here", informer.Shard{})
+		claim(t, here, 1)
+		require.NoError(t, write(at(t, 1), here, put("a", "10")))
+		require.NoError(t, here.Checkpoint().Save(at(t, 1), text("one")))
+		require.NoError(t, write(at(t, 7), there, put("a", "10")), "a first write claims too")
+
+		// The new owner claims the unit before it has anything to write.
+		seen, err := now.Storage(at(t, 2))
+		require.NoError(t, err)
+		require.Equal(t, 1, seen.Len())
+		requireStale(t, write(at(t, 1), here, put("b", "11")), "here/all", 1, 2)
+		requireStale(t, here.Checkpoint().Save(at(t, 1), text("late")), "here/all", 1, 2)
+		_, err = here.Storage(at(t, 1))
+		requireStale(t, err, "here/all", 1, 2)
+		_, err = here.Checkpoint().Load(at(t, 1))
+		requireStale(t, err, "here/all", 1, 2)
+		require.Equal(t, map[string]string{"ns/a": "10"}, stored(t, now))
+		require.Equal(t, "one", saved(t, now))
+
+		// Nobody else is affected, and whoever has the newest epoch goes on.
+		require.NoError(t, write(at(t, 7), there, put("b", "11")))
+		require.NoError(t, write(at(t, 2), now, put("b", "11")))
+		require.NoError(t, write(at(t, 3), here, put("c", "12")))
+		requireStale(t, write(at(t, 2), now, put("d", "13")), "here/all", 2, 3)
+		require.Equal(t, map[string]string{"ns/a": "10", "ns/b": "11", "ns/c": "12"}, stored(t, now))
+	})
+}
+
+// A writer that stalls in the middle of its transaction does not keep the next owner waiting, and
+// writes nothing when it goes on.
+func TestStalledWriterIsPassedBy(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	one, two := pair(t, address)
+	here, now := unitOf(one, "here", informer.Shard{}), unitOf(two, "here", informer.Shard{})
+	claim(t, here, 1)
+	require.NoError(t, write(at(t, 1), here, put("a", "10")))
+	takeOver := func(epoch int64) {
+		t.Helper()
+		began := time.Now()
+		claim(t, now, epoch)
+		require.NoError(t, write(at(t, epoch), now, put("a", fmt.Sprint(10+epoch))))
+		require.Less(t, time.Since(began), soon) // and not an error of lock_timeout
+	}
+
+	// While it brings its data.
+	requireStale(t, here.Checkpoint().Save(at(t, 1), func(io.Writer) error {
+		takeOver(2)
+		return nil
+	}), "here/all", 1, 2)
+
+	// While it has locks: the session is left alone with them. The server does not end it, as one
+	// whose last message has come in part.
+	conn, err := pgx.Connect(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	_, err = conn.Exec(t.Context(), `BEGIN; SELECT * FROM units FOR SHARE`)
+	require.NoError(t, err)
+	began := time.Now()
+	takeOver(3)
+	require.Less(t, time.Since(began), 15*time.Second, "the duration of a Lease")
+	_, err = conn.Exec(t.Context(), "COMMIT")
+	require.Error(t, err)
+	require.Equal(t, map[string]string{"ns/a": "13"}, stored(t, now))
+}
+
+// Two writers have a part of the UIDs, or of the namespaces, each. They touch their own rows only,
+// whatever the order in which they write.
+func TestWritersOfTwoShards(t *testing.T) {
+	t.Parallel()
+	for _, key := range []informer.ShardKey{informer.ShardByUID, informer.ShardByNamespace} {
+		t.Run(string(key), func(t *testing.T) {
+			t.Parallel()
+			sink := opened(t, sqlsink.Config{Address: postgresAddress(t), Shards: 2})
+			parts := informer.Shard{Key: key}.Split(2)
+			both := []sqlsink.Place{unitOf(sink, "here", parts[0]), unitOf(sink, "here", parts[1])}
+			for i := range 40 {
+				namespace, uid := fmt.Sprint(i, "-namespace"), fmt.Sprint(i, "-uid")
+				w := 0
+				if parts[1].Includes(namespace, uid) {
+					w = 1
+				}
+				require.NoError(t, write(at(t, 1), both[w], placed(namespace, "a", uid, fmt.Sprint(i))))
+				require.NoError(t, write(at(t, 1), both[1-w], removed(namespace, "a")), "it is not in this shard")
+			}
+			first, second := stored(t, both[0]), stored(t, both[1])
+			require.Len(t, first, 40-len(second))
+			require.NotEmpty(t, first)
+			require.NotEmpty(t, second)
+			require.NoError(t, both[1].Checkpoint().Save(at(t, 1), text("kept")))
+			require.Equal(t, "none", saved(t, both[0]))
+			for key := range first {
+				namespace, name, _ := strings.Cut(key, "/")
+				require.NoError(t, write(at(t, 1), both[0], removed(namespace, name)))
+			}
+			require.Empty(t, stored(t, both[0]))
+			require.Equal(t, second, stored(t, both[1]))
+			require.Equal(t, "kept", saved(t, both[1]))
+		})
+	}
+}
+
+// A SQLite file has no shards.
+func TestFileHasNoShards(t *testing.T) {
+	t.Parallel()
+	address := "sqlite:" + t.TempDir() + "/test.db"
+	_, err := sqlsink.Open(t.Context(), sqlsink.Config{Address: address, Shards: 1})
+	require.EqualError(t, err, "sqlsink: Shards is 1: a file has one writer")
+	part := unitOf(opened(t, sqlsink.Config{Address: address}), "here", informer.Shard{}.Split(2)[0])
+	require.ErrorContains(t, write(t.Context(), part, put("a", "10")), "a SQLite file has no shards of a resource")
+	_, err = part.Storage(t.Context())
+	require.ErrorContains(t, err, "a SQLite file has no shards of a resource")
+}

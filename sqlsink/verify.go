@@ -1,0 +1,259 @@
+package sqlsink
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/fieldpath"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+)
+
+// VerifyOptions says how to compare rows with a cluster. The zero value is a sensible default.
+type VerifyOptions struct {
+	// Prune are the fields that the informer does not keep, as InformerConfig.Prune has them. Without
+	// metadata.managedFields in a row, they are not compared in any case.
+	Prune []string
+	// PageSize is how many objects a list has at a time. Default: 500.
+	PageSize int64
+	// Patience is for how long a row may lag behind its object. Default: 10 seconds.
+	Patience time.Duration
+}
+
+// VerifyReport is what Verify has found.
+type VerifyReport struct {
+	// Objects and Rows are how many there were.
+	Objects, Rows int
+	// Differences are what is not equal, sorted by key.
+	Differences []Difference
+}
+
+// Difference is an object whose row is not equal.
+type Difference struct {
+	// Key is "namespace/name", or "name".
+	Key string
+	// Reason says what the row and the object have.
+	Reason string
+}
+
+// MaxDifferences is how many differences are looked for. Verify ends when it has found more.
+const MaxDifferences = 1000
+
+// verifyTick is how often rows that lag are looked at again.
+const verifyTick = 250 * time.Millisecond
+
+// Verify compares the rows of the place with a cluster: UIDs, resource versions and the whole
+// objects, byte by byte. Source lists what the informer of the place follows, without a shard.
+//
+// The informer may run meanwhile: what differs is looked at again until it is equal, or
+// VerifyOptions.Patience is over. Of the cluster it holds a page at a time, and 8 bytes of each key.
+// The error says why it could not be compared, or that ctx has ended.
+func (p Place) Verify(ctx context.Context, source cache.Lister, options VerifyOptions) (VerifyReport, error) {
+	if options.PageSize <= 0 {
+		options.PageSize = 500
+	}
+	if options.Patience <= 0 {
+		options.Patience = 10 * time.Second
+	}
+	v := verification{place: p, source: cache.ToListerWithContext(source), options: options, seed: maphash.MakeSeed(),
+		listed: make(map[uint64]struct{}), different: make(map[cache.ObjectName]string)}
+	err := v.compareAll(ctx)
+	if err == nil {
+		err = v.findSuperfluous(ctx)
+	}
+	if err == nil {
+		err = v.lookAgain(ctx)
+	}
+	if err != nil {
+		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, err)
+	}
+	for name, reason := range v.different {
+		v.report.Differences = append(v.report.Differences, Difference{name.String(), reason})
+	}
+	slices.SortFunc(v.report.Differences, func(a, b Difference) int { return strings.Compare(a.Key, b.Key) })
+	return v.report, nil
+}
+
+// verification is a Verify that runs.
+type verification struct {
+	place   Place
+	source  cache.ListerWithContext
+	options VerifyOptions
+	report  VerifyReport
+
+	seed      maphash.Seed
+	listed    map[uint64]struct{} // the hashes of the keys of the cluster
+	version   string              // of the list
+	different map[cache.ObjectName]string
+}
+
+func (v *verification) hash(name cache.ObjectName) uint64 { return maphash.Comparable(v.seed, name) }
+
+// compareAll compares all objects of the cluster with their rows.
+func (v *verification) compareAll(ctx context.Context) error {
+	options := metav1.ListOptions{Limit: v.options.PageSize}
+	for {
+		objects, next, err := v.list(ctx, options)
+		if err != nil {
+			return err
+		}
+		for name := range objects {
+			v.listed[v.hash(name)] = struct{}{}
+		}
+		v.report.Objects += len(objects)
+		if err := v.compare(ctx, objects); err != nil {
+			return err
+		}
+		if options.Continue = next; next == "" || len(v.different) > MaxDifferences {
+			return nil
+		}
+	}
+}
+
+// list returns the objects of a page that are in the shard of the place, and the token of the next.
+func (v *verification) list(ctx context.Context, options metav1.ListOptions) (objects map[cache.ObjectName]*unstructured.Unstructured, next string, err error) {
+	page, err := v.source.ListWithContext(ctx, options)
+	if err != nil {
+		return nil, "", err
+	}
+	about, err := meta.ListAccessor(page)
+	if err != nil {
+		return nil, "", err
+	}
+	v.version = about.GetResourceVersion()
+	objects = make(map[cache.ObjectName]*unstructured.Unstructured)
+	err = meta.EachListItem(page, func(item runtime.Object) error {
+		object, err := unstructuredOf(item)
+		if err == nil && v.place.at.unit.Shard.Includes(object.GetNamespace(), string(object.GetUID())) {
+			objects[cache.MetaObjectToName(object)] = object
+		}
+		return err
+	})
+	return objects, about.GetContinue(), err
+}
+
+func unstructuredOf(item runtime.Object) (*unstructured.Unstructured, error) {
+	switch item := item.(type) {
+	case *unstructured.Unstructured:
+		return item, nil
+	case *informer.RawObject:
+		return item.Unstructured()
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+	return &unstructured.Unstructured{Object: fields}, err
+}
+
+// compare notes which of some objects differ from their rows.
+func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName]*unstructured.Unstructured) error {
+	names := make([]cache.ObjectName, 0, len(objects))
+	for name := range objects {
+		names = append(names, name)
+		v.different[name] = "there is no row"
+	}
+	return v.place.sink.db.Objects(ctx, v.place.at, names, func(r row) error {
+		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
+		reason, err := v.differs(r, objects[name])
+		if v.different[name] = reason; reason == "" {
+			delete(v.different, name)
+		}
+		return err
+	})
+}
+
+// differs says in what a row differs from an object. A row of a newer version does not: the object
+// is the one of before.
+func (v *verification) differs(r row, object *unstructured.Unstructured) (string, error) {
+	if r.resourceVersion != object.GetResourceVersion() {
+		if isNewer(r.resourceVersion, object.GetResourceVersion()) {
+			return "", nil
+		}
+		return fmt.Sprintf("the row has resource version %s, the object %s", r.resourceVersion, object.GetResourceVersion()), nil
+	}
+	if r.uid != string(object.GetUID()) {
+		return fmt.Sprintf("the row has UID %s, the object %s", r.uid, object.GetUID()), nil
+	}
+	for _, path := range v.options.Prune {
+		unstructured.RemoveNestedField(object.Object, fieldpath.Split(path)...)
+	}
+	if !strings.Contains(string(r.object), `"managedFields":`) {
+		unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
+	}
+	text, err := encode(object)
+	if err != nil || string(text) == string(r.object) {
+		return "", err
+	}
+	return fmt.Sprintf("the row has %s, the object is %s", r.object, text), nil
+}
+
+// isNewer reports whether resource version a is known to be newer than b.
+func isNewer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}
+
+// findSuperfluous notes the rows of objects that the cluster does not have, unless they are newer
+// than its list.
+func (v *verification) findSuperfluous(ctx context.Context) error {
+	return v.place.sink.db.Versions(ctx, v.place.at, func(r row) error {
+		v.report.Rows++
+		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
+		if _, listed := v.listed[v.hash(name)]; !listed && !isNewer(r.resourceVersion, v.version) && len(v.different) <= MaxDifferences {
+			v.different[name] = superfluous
+		}
+		return nil
+	})
+}
+
+const superfluous = "there is no object"
+
+// lookAgain looks at what differs until it does not, or there is no more patience.
+func (v *verification) lookAgain(ctx context.Context) error {
+	if len(v.different) > MaxDifferences {
+		return nil
+	}
+	for end := time.Now().Add(v.options.Patience); len(v.different) > 0 && time.Now().Before(end); {
+		timer := time.NewTimer(verifyTick)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+		for name := range v.different {
+			if err := v.lookAt(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookAt compares an object with its row.
+func (v *verification) lookAt(ctx context.Context, name cache.ObjectName) error {
+	selector := fields.Set{"metadata.name": name.Name}
+	if name.Namespace != "" {
+		selector["metadata.namespace"] = name.Namespace
+	}
+	objects, _, err := v.list(ctx, metav1.ListOptions{FieldSelector: selector.String()})
+	if err != nil {
+		return err
+	}
+	if len(objects) > 0 {
+		return v.compare(ctx, objects)
+	}
+	delete(v.different, name)
+	return v.place.sink.db.Objects(ctx, v.place.at, []cache.ObjectName{name}, func(row) error {
+		v.different[name] = superfluous
+		return nil
+	})
+}
