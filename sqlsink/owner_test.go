@@ -97,8 +97,10 @@ func TestWriterThatWasReplaced(t *testing.T) {
 
 			after := opened(t, sqlsink.Config{Address: address, Shards: tt.after})
 			require.NoError(t, before.Err())
+			sound := before.Context(t.Context())
 			require.ErrorContains(t, write(at(t, 1), here, put("b", "11")), "another mirror writes to it")
-			<-before.Done()
+			<-sound.Done()
+			require.ErrorIs(t, context.Cause(sound), before.Err())
 			require.ErrorContains(t, before.Err(), "another mirror writes to it; end that one first")
 			now := unitOf(after, "here", informer.Shard{})
 			require.NoError(t, write(at(t, 1), now, put("c", "12")))

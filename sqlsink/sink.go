@@ -60,10 +60,15 @@ func (s *Sink) String() string { return s.db.Name() }
 // than one may have two Workers: while one batch is committed, the next is brought there.
 func (s *Sink) Writers() int { return s.db.Writers() }
 
-// Done is closed when the database is found to be unusable, because it is damaged, another writer
-// has it, or it has lost what it had acknowledged, and by Close. The handlers go on to fail then,
-// so that the program should end.
-func (s *Sink) Done() <-chan struct{} { return s.sound.Done() }
+// Context returns a context that ends with its parent, or when the database is found to be unusable,
+// because it is damaged, another writer has it, or it has lost what it had acknowledged. Handlers go
+// on to fail then, so informers run with it. Close ends it too.
+func (s *Sink) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop := context.AfterFunc(s.sound, func() { cancel(context.Cause(s.sound)) })
+	context.AfterFunc(ctx, func() { stop() })
+	return ctx
+}
 
 // Err wraps the *UnusableError that says why the database is unusable. It is nil while it is not
 // known to be, and after Close.
