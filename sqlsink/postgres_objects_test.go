@@ -1,0 +1,124 @@
+package sqlsink_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/sqlsink"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// textOf is an object with a field that has a text of JSON.
+func textOf(name, field string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"ns","uid":%q,"resourceVersion":"10"},"field":%s}`, name, "uid-"+name, field)
+}
+
+// textObject is an object with a text of its own.
+type textObject struct {
+	metav1.PartialObjectMetadata
+	text string
+}
+
+func (o *textObject) MarshalJSON() ([]byte, error)   { return []byte(o.text), nil }
+func (o *textObject) DeepCopyObject() runtime.Object { return o }
+
+// raw is the event of an object with a field that has a text of JSON.
+func raw(name, field string) informer.Event {
+	object := &textObject{text: textOf(name, field)}
+	object.UID = types.UID("uid-" + name)
+	return informer.Event{Type: informer.Added, Key: "ns/" + name, Object: object, ResourceVersion: "10"}
+}
+
+// Whatever an object has in it, it is kept as Go reads it, and can be found by its fields. What
+// jsonb does not take does not keep the others of its batch away.
+func TestPostgresKeepsEveryObject(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	psql(t, address, `SELECT format('ALTER DATABASE %I SET max_stack_depth = ''200kB''', current_database()) \gexec`) // a tenth of the default
+	here := opened(t, sqlsink.Config{Address: address, Columns: columns}).Place("a'b\"c\\d%e", pods)
+	fields := map[string]string{
+		"plain":                        `{"a":[1,2.5,true,null,"x"]}`,
+		"nul":                          `"a\u0000b\\u0000c\\\u0000d"`,
+		"escaped-backslash":            `"\\u0000"`,
+		"nul-in-a-key":                 `{"a\u0000b":1}`,
+		"half-a-character":             `"\ud800x"`,
+		"not-utf-8":                    "\"a\xffb\"",
+		"large-number":                 `9223372036854775807`,
+		"very-large-number":            `1e300`,
+		"small-number":                 `1.5e-300`,
+		"emoji":                        `"\ud83d\ude00 ü \u2028"`,
+		"html":                         `"<&>"`,
+		"too-deep":                     strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+		"huge":                         `"` + strings.Repeat("0123456789abcdef", 3<<20/16) + `"`,
+		"name'with\"odd\\characters%_": `1`,
+		"system:controller:ünïcode":    `1`,
+	}
+	var events []informer.Event
+	for name, field := range fields {
+		events = append(events, raw(name, field))
+	}
+	require.NoError(t, write(t.Context(), here, events...))
+	require.NoError(t, write(t.Context(), here, events[0]), "alone")
+	require.NoError(t, write(t.Context(), here, events...), "the same again")
+
+	found := objects(t, here)
+	for name, field := range fields {
+		var object unstructured.Unstructured
+		require.NoError(t, utiljson.Unmarshal([]byte(textOf(name, field)), &object.Object), name)
+		text, err := object.MarshalJSON()
+		require.NoError(t, err)
+		want := strings.TrimSpace(string(text))
+		require.True(t, want == found["ns/"+name], "%s: %.200q, want %.200q", name, found["ns/"+name], want)
+	}
+	require.Len(t, found, len(fields))
+
+	// Each can be found, and only those that are not what jsonb has have their text beside it.
+	whole := query(t, address, `SELECT name FROM objects WHERE object -> 'metadata' ->> 'namespace' = 'ns' AND exact IS NULL`)
+	require.Subset(t, whole, []string{"plain", "half-a-character", "not-utf-8", "huge", "emoji"})
+	for _, name := range []string{"nul", "nul-in-a-key", "too-deep"} {
+		require.NotContains(t, whole, name)
+	}
+	require.Equal(t, []string{"a\ufffdb\\u0000c\\\ufffdd"}, query(t, address, `SELECT object ->> 'field' FROM objects WHERE name = 'nul'`))
+}
+
+// What jsonb does not take may be refused for another reason, and a row that nothing takes is too.
+func TestRowThatNothingTakes(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	query(t, address, `ALTER TABLE objects ADD CONSTRAINT not_this_one CHECK (name <> 'bad')`)
+	odd := put("odd", "12")
+	odd.ResourceVersion = "1\x002"
+	for _, n := range []int{0, 30} {
+		events := []informer.Event{raw("nul", `"\ud800\u0000"`), raw("bad", `"\ud800\u0000"`), odd, put("good", "13")}
+		for i := range n {
+			events = append(events, put(fmt.Sprint(i), "10"))
+		}
+		refused := refusedOf(t, write(t.Context(), here, events...))
+		require.Len(t, refused, 2)
+		require.ErrorContains(t, refused[1], `violates check constraint "not_this_one"`)
+		require.EqualError(t, refused[2], `ERROR: invalid byte sequence for encoding "UTF8": 0x00 (SQLSTATE 22021)`)
+		require.Len(t, stored(t, here), 2+n)
+	}
+}
+
+// A batch of large objects is one transaction like any other.
+func TestPostgresTakesALargeBatch(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	var events []informer.Event
+	for i := range 500 {
+		events = append(events, raw(fmt.Sprint("large-", i), `"`+strings.Repeat(fmt.Sprint(i, ","), 200_000/len(fmt.Sprint(i, ",")))+`"`))
+	}
+	require.NoError(t, write(t.Context(), here, events...))
+	require.Len(t, stored(t, here), 500)
+	require.Equal(t, []string{"500"}, query(t, address, `SELECT count(*) FROM objects WHERE length(object ->> 'field') > 199000`))
+}
