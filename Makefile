@@ -2,7 +2,7 @@
 # same tests under the race detector, and then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime examples/mirror examples/operator examples/stream e2e e2e/browser e2e/crdtypes e2e/dashboards bench
+MODULES := . factory/typed controllerruntime sqlsink examples/mirror examples/operator examples/stream e2e e2e/browser e2e/crdtypes e2e/dashboards bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -49,16 +49,17 @@ lint: bin/heartbeat bin/staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	@for module in $(MODULES); do \
-		case $$module in .|factory/typed|controllerruntime) export $(NEWEST);; *) export GOWORK=off;; esac; \
+		case $$module in .|factory/typed|controllerruntime|sqlsink) export $(NEWEST);; *) export GOWORK=off;; esac; \
 		case $$module in e2e/crdtypes) export GOFLAGS="$(shell go env GOFLAGS)";; *) export $(RACE);; esac; \
 		$(RUNS) "vet $$module" go vet -C $$module ./... && \
 		$(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
 	done
 
-unit: bin/heartbeat
+unit: bin/heartbeat postgres-install
 	$(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 30m ./...
 	$(NEWEST) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 30m ./...
 	$(NEWEST) $(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 30m ./...
+	$(NEWEST) $(RUNS) "unit sqlsink" go test -C sqlsink -json -vet=off -timeout 30m ./...
 
 # The same under the race detector, the library with the oldest versions.
 race: bin/heartbeat
@@ -67,10 +68,11 @@ race: bin/heartbeat
 # The modules of the library with the oldest k8s.io modules and controller-runtime that they work
 # with, those of their go.mod files. controller-runtime's own tests of that version are in make
 # controllerruntime.
-oldest: bin/heartbeat
+oldest: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "unit with -race" go test -json -vet=off -timeout 30m ./...
 	$(RACE) $(RUNS) "factory/typed with -race" go test -C factory/typed -json -vet=off -timeout 30m ./...
 	$(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
+	$(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
 
 examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "examples with -race" go test -C examples/mirror -json -vet=off -timeout 30m ./...
@@ -171,7 +173,7 @@ browser-install:
 		{ apt-get update && apt-get install -y --no-install-recommends chromium; } || \
 		echo "CHROMIUM CANNOT BE INSTALLED: THE STATUS PAGE IS NOT TRIED IN A BROWSER."
 
-# PostgreSQL for the tests of examples/mirror, Debian's, which is installed where it is missing. The
+# PostgreSQL for the tests of sqlsink and examples/mirror, Debian's, which is installed where it is missing. The
 # tests start servers of their own: the one that Debian makes is told not to start.
 postgres-install:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
