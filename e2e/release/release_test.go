@@ -19,7 +19,7 @@ import (
 const root = "github.com/rvinformer/informer"
 
 // released are the modules of a release, in the order of their tags.
-var released = []string{"", "factory/typed", "controllerruntime"}
+var released = []string{"", "factory/typed", "sqlsink", "controllerruntime"}
 
 // outsider is a program of an outsider: it has no replace lines, and a module proxy.
 type outsider struct {
@@ -60,7 +60,36 @@ var outsiders = map[string]outsider{
 		required: []string{"k8s.io/client-go v0.37.2"},
 		main:     typedProgram,
 	},
+	"sqlsink with client-go 0.36": {
+		gets:     []string{root + "/sqlsink"},
+		required: []string{"k8s.io/client-go v0.36.0"},
+		main:     sinkProgram,
+	},
 }
+
+const sinkProgram = `package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer/sqlsink"
+)
+
+func main() {
+	sink, err := sqlsink.Open(context.Background(), sqlsink.Config{Address: "sqlite:test.db"})
+	if err != nil {
+		panic(err)
+	}
+	storage, err := sink.Place("here", schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Storage(context.Background())
+	if err != nil || storage.Len() != 0 || sink.Close() != nil {
+		panic(err)
+	}
+	fmt.Println("works")
+}
+`
 
 const rawProgram = `package main
 

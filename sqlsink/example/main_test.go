@@ -50,7 +50,7 @@ func TestProgramEndsInOrderAtSIGTERM(t *testing.T) {
 // pods are what the program follows.
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// The program of docs/getting-started-sql.md follows a simulated cluster. When it starts again, it
+// The program of docs/sqlsink.md follows a simulated cluster. When it starts again, it
 // goes on without a list.
 func TestProgramGoesOnWhereItStopped(t *testing.T) {
 	database := pgtest.Start(t)
