@@ -25,28 +25,23 @@ func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.Str
 
 // Load claims the unit of the place, and returns what was saved, if it goes with the rows.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
+	saved := &parts{load: func(part int) ([]byte, error) {
+		data, err := c.sink.db.LoadCheckpoint(ctx, c.at, part)
+		return data, notCut(c.sink.unread("checkpoint", c.at, err))
+	}}
 	err := c.sink.db.Claim(ctx, c.at)
-	var saved io.ReadCloser
-	if err == nil {
-		saved, err = c.sink.db.LoadCheckpoint(ctx, c.at)
-	}
 	if err != nil {
 		return nil, notCut(c.sink.unread("checkpoint", c.at, err))
 	}
-	return loading{saved}, nil
+	if saved.rest, err = saved.load(0); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(saved), nil
 }
 
 // Save takes its turn among the batches, in the order of their arrival.
 func (c checkpoint) Save(ctx context.Context, write func(io.Writer) error) error {
 	return c.sink.write(ctx, c.at, func(ctx context.Context) error { return c.sink.db.SaveCheckpoint(ctx, c.at, write) })
-}
-
-// loading is a checkpoint as the database has it.
-type loading struct{ io.ReadCloser }
-
-func (l loading) Read(b []byte) (int, error) {
-	n, err := l.ReadCloser.Read(b)
-	return n, notCut(err)
 }
 
 // notCut returns err without io.ErrUnexpectedEOF in it. An informer takes that for a checkpoint
@@ -85,52 +80,27 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// parts reads a checkpoint from rows that have a part of it each, one after the other.
+// parts reads a checkpoint part by part.
 type parts struct {
-	rows  partRows
-	close func() error
-	part  []byte
+	load func(part int) ([]byte, error) // the error is fs.ErrNotExist behind the last part
+	part int
+	rest []byte // of the part
 }
 
-// partRows are rows of a database that have one column.
-type partRows interface {
-	Next() bool
-	Scan(into ...any) error
-	Err() error
-}
-
-// newParts reads the first part. The error is fs.ErrNotExist where there is none. After an error,
-// the rows are closed.
-func newParts(rows partRows, end func() error) (*parts, error) {
-	r := &parts{rows: rows, close: end}
-	if err := r.next(); err != nil {
-		if err == io.EOF {
-			err = fs.ErrNotExist
+func (p *parts) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		p.part++
+		rest, err := p.load(p.part)
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, io.EOF
 		}
-		return nil, errors.Join(err, end())
-	}
-	return r, nil
-}
-
-func (r *parts) Read(b []byte) (int, error) {
-	for len(r.part) == 0 {
-		if err := r.next(); err != nil {
+		if err != nil {
+			p.part-- // to be read again
 			return 0, err
 		}
+		p.rest = rest
 	}
-	n := copy(b, r.part)
-	r.part = r.part[n:]
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
 	return n, nil
 }
-
-func (r *parts) next() error {
-	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		return io.EOF
-	}
-	return r.rows.Scan(&r.part)
-}
-
-func (r *parts) Close() error { return r.close() }

@@ -87,7 +87,8 @@ func (c Column) kind() ColumnType {
 	return c.Type
 }
 
-// postgres is the definition of the column for a table whose column object is jsonb.
+// postgres is the definition of the column for a table whose column object is jsonb. A column that is
+// there is compared by this text, and so is that of sqlite: other texts make other columns.
 func (c Column) postgres() string {
 	names := fieldpath.Split(c.Path)
 	for i, name := range names {

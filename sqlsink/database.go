@@ -26,13 +26,13 @@ type database interface {
 	// SaveCheckpoint keeps what write writes as the checkpoint of a place, instead of the one
 	// before.
 	SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error
-	// LoadCheckpoint reads the checkpoint of a place. It is fs.ErrNotExist where there is none, or
-	// none that goes with the rows:
+	// LoadCheckpoint reads a part of the checkpoint of a place, from 0. The error is fs.ErrNotExist
+	// where there is none, or none that goes with the rows:
 	//   - if there are rows of another API version, which a run that was cut off has left, the
 	//     checkpoint may be older than they are;
 	//   - if there are no rows, a user may have deleted them so that they are fetched again, and a
 	//     list of a set that is presumably empty costs no more than a watch.
-	LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error)
+	LoadCheckpoint(ctx context.Context, of place, part int) ([]byte, error)
 	// Versions calls visit with every row of a place, in no order, without its object.
 	Versions(ctx context.Context, of place, visit func(row) error) error
 	// Objects calls visit with the rows of a place that have one of the names, or with all if names

@@ -3,6 +3,7 @@ package sqlsink
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 // lastWrite is for how long a batch is written after its context has ended: a stop is no reason to
 // lose a batch in the middle of its transaction, and what waits for its turn behind it.
 const lastWrite = 10 * time.Second
+
+var errStopped = fmt.Errorf("not done within %s of the stop", lastWrite)
 
 // handler writes batches to a place.
 type handler struct{ Place }
@@ -34,8 +37,9 @@ func (h handler) OnBatch(ctx context.Context, events []informer.Event) error {
 		rows = append(rows, r)
 	}
 	if len(rows) > 0 {
-		within, cancel := outlast(ctx, lastWrite)
-		defer cancel()
+		within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer cancel(nil)
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWrite, func() { cancel(errStopped) }) })()
 		err := h.sink.write(within, h.at, func(ctx context.Context) error {
 			refused, err := h.sink.db.Apply(ctx, h.at, rows)
 			failed = append(failed, refused...)

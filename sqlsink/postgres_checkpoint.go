@@ -2,6 +2,7 @@ package sqlsink
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 
@@ -39,24 +40,22 @@ func (p *postgres) SaveCheckpoint(ctx context.Context, of place, write func(io.W
 	})
 }
 
-// LoadCheckpoint reads the checkpoint of a place, if that goes with the rows.
-func (p *postgres) LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error) {
-	var own, others bool
-	err := p.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version = $8),
-		EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version <> $8)`, append(shardArguments(of), of.resource.Version)...).Scan(&own, &others)
+// LoadCheckpoint reads a part of the checkpoint of a place, if that goes with the rows.
+func (p *postgres) LoadCheckpoint(ctx context.Context, of place, part int) (data []byte, err error) {
+	own, others := true, false
+	if part == 0 {
+		err = p.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version = $8),
+			EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version <> $8)`, append(shardArguments(of), of.resource.Version)...).Scan(&own, &others)
+	}
 	if err == nil && (others || !own) {
+		return nil, fs.ErrNotExist
+	}
+	if err == nil {
+		err = p.pool.QueryRow(ctx, `SELECT data FROM checkpoints WHERE `+ofCheckpoint+` AND version = $5 AND part = $6`,
+			append(checkpointArguments(of), of.resource.Version, part)...).Scan(&data)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
 		err = fs.ErrNotExist
 	}
-	if err != nil {
-		return nil, err
-	}
-	rows, err := p.pool.Query(ctx, `SELECT data FROM checkpoints WHERE `+ofCheckpoint+` AND version = $5 ORDER BY part`,
-		append(checkpointArguments(of), of.resource.Version)...)
-	if err != nil {
-		return nil, err
-	}
-	return newParts(rows, func() error {
-		rows.Close()
-		return nil
-	})
+	return data, err
 }

@@ -8,13 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// How long a start waits for another writer to end, and how often it looks: a server notices the
-// end of a process a little later.
-const (
-	presencePatience = 5 * time.Second
-	presenceTick     = 100 * time.Millisecond
-)
-
 // presence is a connection that shows other writers that this one writes. It has an advisory lock,
 // which ends with the connection: one of its own where no other writer may write, or one that is
 // shared by those that share the work. The reign makes sure of it.
@@ -28,9 +21,9 @@ type presence struct {
 }
 
 func newPresence(config *pgx.ConnConfig, tables uint32, alone bool) *presence {
-	p := &presence{config: config, tables: tables, lock: "pg_try_advisory_lock", turn: make(chan struct{}, 1)}
+	p := &presence{config: config, tables: tables, lock: "pg_advisory_lock", turn: make(chan struct{}, 1)}
 	if !alone {
-		p.lock = "pg_try_advisory_lock_shared"
+		p.lock = "pg_advisory_lock_shared"
 	}
 	return p
 }
@@ -49,24 +42,18 @@ func (p *presence) Begin(ctx context.Context) (err error) {
 	if _, err := conn.Exec(ctx, sessionSettings); err != nil {
 		return err
 	}
-	for began := time.Now(); ; {
-		var locked bool
-		if err := conn.QueryRow(ctx, `SELECT `+p.lock+`($1, $2)`, advisoryLocks, int32(p.tables)).Scan(&locked); err != nil {
-			return err
-		}
-		if locked {
-			p.conn = conn
-			return nil
-		}
-		if time.Since(began) > presencePatience {
-			return errAnotherWriter
-		}
-		select {
-		case <-time.After(presenceTick):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	// A server notices the end of a process a little later.
+	if _, err := conn.Exec(ctx, `SET lock_timeout = '5s'`); err != nil {
+		return err
 	}
+	if _, err := conn.Exec(ctx, `SELECT `+p.lock+`($1, $2)`, advisoryLocks, int32(p.tables)); err != nil {
+		if stateOf(err) == "55P03" { // lock_not_available
+			err = errAnotherWriter
+		}
+		return err
+	}
+	p.conn = conn
+	return nil
 }
 
 // Alone calls do while no other writer is present, and reports whether that is so. This one shares

@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS mirror_writes (
 	written  bigint NOT NULL,
 	PRIMARY KEY (cluster, "group", resource, shard)
 );
-CREATE FUNCTION sqlsink_timestamp(value text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+CREATE OR REPLACE FUNCTION sqlsink_timestamp(value text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 	AS 'BEGIN RETURN value::timestamptz; END';`}
 
 // createStaging makes what a transaction brings its rows to before it takes any lock, and which it

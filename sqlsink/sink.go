@@ -3,7 +3,6 @@ package sqlsink
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/rvinformer/informer/fleet"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -130,22 +129,4 @@ func (s *Sink) write(ctx context.Context, of place, transaction func(context.Con
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // a driver says only that it was interrupted
 	}
 	return fmt.Errorf("database %s: writing %s: %w", s.db.Name(), of, s.checked(err))
-}
-
-// outlast returns a context that ends so much later than its parent does.
-func outlast(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() {
-		timer := time.NewTimer(by)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			cancel(fmt.Errorf("not done within %s of the stop", by))
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() {
-		stop()
-		cancel(nil)
-	}
 }

@@ -3,10 +3,10 @@ package sqlsink
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/gofrs/flock"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -157,33 +157,24 @@ func (d *sqliteFile) Versions(ctx context.Context, of place, visit func(row) err
 	})
 }
 
-// Objects reads rows of a place, as many names at a time as a statement can have.
+// Objects reads rows of a place. The names are one argument, as JSON.
 func (d *sqliteFile) Objects(ctx context.Context, of place, names []cache.ObjectName, visit func(row) error) error {
-	const most = 1000
-	query := `SELECT namespace, name, uid, version, resource_version, object FROM objects ` + ofResource
-	read := func(rows *sql.Rows) error {
+	query, arguments := `SELECT namespace, name, uid, version, resource_version, object FROM objects `+ofResource, resourceArguments(of)
+	if names != nil {
+		text, err := json.Marshal(names)
+		if err != nil {
+			return err
+		}
+		query += ` AND (namespace, name) IN (SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each(?))`
+		arguments = append(arguments, string(text))
+	}
+	return d.each(ctx, query, arguments, func(rows *sql.Rows) error {
 		var r row
 		if err := rows.Scan(&r.namespace, &r.name, &r.uid, &r.version, &r.resourceVersion, &r.object); err != nil {
 			return err
 		}
 		return visit(r)
-	}
-	if names == nil {
-		return d.each(ctx, query, resourceArguments(of), read)
-	}
-	for len(names) > 0 {
-		some := names[:min(len(names), most)]
-		names = names[len(some):]
-		arguments := resourceArguments(of)
-		for _, n := range some {
-			arguments = append(arguments, n.Namespace, n.Name)
-		}
-		pairs := strings.TrimSuffix(strings.Repeat("(?, ?), ", len(some)), ", ")
-		if err := d.each(ctx, query+` AND (namespace, name) IN (VALUES `+pairs+`)`, arguments, read); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // Resources returns the resources that have rows.

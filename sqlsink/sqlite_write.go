@@ -24,7 +24,7 @@ ON CONFLICT (cluster, "group", resource, namespace, name) DO UPDATE SET
 
 	insertPart = `INSERT INTO checkpoints (cluster, "group", resource, part, version, server, data) VALUES (?, ?, ?, ?, ?, '', ?)`
 
-	loadParts = `SELECT data FROM checkpoints ` + ofResource + ` AND version = ? ORDER BY part`
+	loadPart = `SELECT data FROM checkpoints ` + ofResource + ` AND version = ? AND part = ?`
 
 	// ofVersions tells whether there are rows of a version, and of others. It asks for < and >
 	// because an index answers that; for <> it would look at every row.
@@ -125,21 +125,21 @@ func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, write func(io
 	})
 }
 
-// LoadCheckpoint reads the checkpoint of a place.
-func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place) (_ io.ReadCloser, err error) {
-	defer func() { err = unlessDamaged(d.path, err) }()
+// LoadCheckpoint reads a part of the checkpoint of a place, if that goes with the rows.
+func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place, part int) (data []byte, err error) {
 	arguments := append(resourceArguments(of), of.resource.Version)
-	var own, others bool
-	err = d.reading.QueryRowContext(ctx, ofVersions, arguments...).Scan(&own, &others)
+	own, others := true, false
+	if part == 0 {
+		err = d.reading.QueryRowContext(ctx, ofVersions, arguments...).Scan(&own, &others)
+	}
 	if err == nil && (others || !own) {
+		return nil, fs.ErrNotExist
+	}
+	if err == nil {
+		err = d.reading.QueryRowContext(ctx, loadPart, append(arguments, part)...).Scan(&data)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
 		err = fs.ErrNotExist
 	}
-	if err != nil {
-		return nil, err
-	}
-	rows, err := d.reading.QueryContext(ctx, loadParts, arguments...)
-	if err != nil {
-		return nil, err
-	}
-	return newParts(rows, rows.Close)
+	return data, unlessDamaged(d.path, err)
 }

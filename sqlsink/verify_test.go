@@ -1,0 +1,117 @@
+package sqlsink_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/sqlsink"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// listOf lists a cluster.
+func listOf(t *testing.T, cluster *informertest.Server) cache.ListerWatcher {
+	t.Helper()
+	factory, err := informer.NewDynamicListerWatcherFactory(cluster.Config())
+	require.NoError(t, err)
+	return factory.ForResource("", pods)
+}
+
+// Every way in which rows may differ from a cluster is found, and nothing else.
+func TestVerifyFindsWhatDiffers(t *testing.T) {
+	overBoth(t, func(t *testing.T, address string) {
+		cluster := newCluster(t, 50)
+		r := start(t, cluster, address)
+		requireVerified(t, r.sink, cluster)
+		require.NoError(t, r.stop())
+
+		changes := []string{
+			`DELETE FROM objects WHERE name = 'pod-1'`,
+			`UPDATE objects SET resource_version = '1' WHERE name = 'pod-2'`,
+			`UPDATE objects SET uid = 'another' WHERE name = 'pod-3'`,
+			`UPDATE objects SET object = '{"a":1}' WHERE name = 'pod-4'`,
+			`UPDATE objects SET resource_version = '999999' WHERE name = 'pod-5'`, // newer than the list
+			`UPDATE objects SET name = 'gone', resource_version = '1' WHERE name = 'pod-6'`,
+		}
+		if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
+			execute(t, path, changes...)
+		} else {
+			psql(t, address, strings.Join(changes, ";"))
+		}
+		sink := opened(t, sqlsink.Config{Address: address})
+		here := sink.Place("here", pods)
+		report, err := here.Verify(t.Context(), listOf(t, cluster), sqlsink.VerifyOptions{PageSize: 7, Patience: time.Millisecond})
+		require.NoError(t, err)
+		require.Equal(t, 50, report.Objects)
+		require.Equal(t, 49, report.Rows)
+		var found []string
+		for _, d := range report.Differences {
+			found = append(found, d.Key+": "+d.Reason[:min(len(d.Reason), 24)])
+		}
+		require.Equal(t, []string{
+			"ns/gone: there is no object",
+			"ns/pod-1: there is no row",
+			"ns/pod-2: the row has resource ver",
+			"ns/pod-3: the row has UID another,",
+			`ns/pod-4: the row has {"a":1}, the`,
+			"ns/pod-6: there is no row",
+		}, found)
+
+		// What the informer does not keep is not compared.
+		for key := range stored(t, here) {
+			require.NoError(t, write(t.Context(), here, removed("ns", strings.TrimPrefix(key, "ns/"))))
+		}
+		for i := range 50 {
+			pod, err := cluster.Get(pods, "ns", fmt.Sprint("pod-", i))
+			require.NoError(t, err)
+			unstructured.RemoveNestedField(pod.Object, "spec", "nodeName")
+			require.NoError(t, write(t.Context(), here, informer.Event{Type: informer.Added, Key: "ns/" + pod.GetName(), Object: pod, ResourceVersion: pod.GetResourceVersion()}))
+		}
+		report, err = here.Verify(t.Context(), listOf(t, cluster), sqlsink.VerifyOptions{Prune: []string{"spec.nodeName"}})
+		require.NoError(t, err)
+		require.Empty(t, report.Differences)
+	})
+}
+
+// A cluster that is another one altogether ends the comparison early, and so does the end of the
+// context.
+func TestVerifyEnds(t *testing.T) {
+	overBoth(t, func(t *testing.T, address string) {
+		here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+		pages := &pagesOf{pages: 10, size: 300}
+		report, err := here.Verify(t.Context(), pages, sqlsink.VerifyOptions{Patience: time.Hour})
+		require.NoError(t, err)
+		require.Len(t, report.Differences, 1200)
+		require.Equal(t, 4, pages.asked)
+
+		pages = &pagesOf{pages: 1, size: 1}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		_, err = here.Verify(ctx, pages, sqlsink.VerifyOptions{Patience: time.Hour})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "verifying here pods: ")
+	})
+}
+
+// pagesOf lists objects that have no rows.
+type pagesOf struct{ pages, size, asked int }
+
+func (p *pagesOf) List(options metav1.ListOptions) (runtime.Object, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetResourceVersion("100")
+	for i := range p.size {
+		list.Items = append(list.Items, *put(fmt.Sprint(p.asked, "-", i), "10").Object.(*unstructured.Unstructured))
+	}
+	if p.asked++; p.asked < p.pages && options.FieldSelector == "" {
+		list.SetContinue("more")
+	}
+	return list, nil
+}
