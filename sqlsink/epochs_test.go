@@ -158,6 +158,15 @@ func TestWritersOfTwoShards(t *testing.T) {
 	}
 }
 
+// Where there are other writers, a write without an epoch is refused.
+func TestSharedWritesNeedAnEpoch(t *testing.T) {
+	t.Parallel()
+	here := unitOf(opened(t, sqlsink.Config{Address: postgresAddress(t), Shards: 1}), "here", informer.Shard{})
+	require.ErrorContains(t, write(t.Context(), here, put("a", "10")), "with Shards, a write needs a context with an epoch")
+	require.ErrorContains(t, here.Checkpoint().Save(t.Context(), text("one")), "with Shards, a write needs a context with an epoch")
+	require.NoError(t, write(at(t, 1), here, put("a", "10")))
+}
+
 // A SQLite file has no shards.
 func TestFileHasNoShards(t *testing.T) {
 	t.Parallel()

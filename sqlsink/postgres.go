@@ -15,6 +15,7 @@ import (
 // share the work by units and epochs, and otherwise one.
 type postgres struct {
 	name     string
+	alone    bool // there is no other writer
 	pool     *pgxpool.Pool
 	presence *presence
 	tables   uint32      // the object identifier of the table objects, which tells these tables from those of another schema
@@ -57,7 +58,7 @@ const connectPatience = 5 * time.Second
 
 // openPostgres connects to a database. See Open.
 func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *postgres, err error) {
-	alone := config.Shards == 0
+	p := &postgres{name: nameOf(pool.ConnConfig), alone: config.Shards == 0}
 	pool.PingTimeout = connectPatience
 	if pool.ConnConfig.ConnectTimeout == 0 {
 		pool.ConnConfig.ConnectTimeout = connectPatience
@@ -69,7 +70,6 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 		_, err := conn.Exec(ctx, createStaging)
 		return err
 	}
-	p := &postgres{name: nameOf(pool.ConnConfig)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -78,19 +78,19 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 	if p.tables, err = preparePostgres(ctx, pool.ConnConfig, config.Columns); err != nil {
 		return nil, err
 	}
-	p.presence = newPresence(pool.ConnConfig, p.tables, alone)
+	p.presence = newPresence(pool.ConnConfig, p.tables, p.alone)
 	if err := p.presence.Begin(ctx); err != nil {
 		return nil, err
 	}
 	if p.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, err
 	}
-	if !alone {
+	if !p.alone {
 		if err := p.claimShards(ctx, config.Shards); err != nil {
 			return nil, err
 		}
 	}
-	p.reign, err = p.reignOf(ctx, alone)
+	p.reign, err = p.reignOf(ctx)
 	return p, err
 }
 

@@ -17,9 +17,9 @@ const allUnits = ""
 // number, and writers that share the work are all of one that is even. So a writer whose presence
 // has been lost, unnoticed, cannot write beside one that it does not go with. One that takes part
 // changes nothing, and so waits for no transaction.
-func (p *postgres) reignOf(ctx context.Context, alone bool) (reign int64, err error) {
+func (p *postgres) reignOf(ctx context.Context) (reign int64, err error) {
 	first, next := 0, `units.epoch + units.epoch % 2`
-	if alone {
+	if p.alone {
 		first, next = 1, `units.epoch + 1 + units.epoch % 2`
 	} else {
 		err := p.pool.QueryRow(ctx, `SELECT epoch FROM units WHERE unit = $1 AND epoch % 2 = 0`, allUnits).Scan(&reign)
@@ -70,9 +70,25 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 		err = stale(ctx, unit, epoch, stored)
 	}
 	if err == nil {
-		p.counts.Claim(of, epoch, written)
+		p.counts.Set(of, written, epoch)
 	}
 	return err
+}
+
+// errNoEpoch says that a write could not be told from one of another owner.
+var errNoEpoch = errors.New("with Shards, a write needs a context with an epoch")
+
+// claimOnce claims a place if this process has not, because its informer reads neither Storage nor
+// Checkpoint.
+func (p *postgres) claimOnce(ctx context.Context, of place) error {
+	epoch, ok := informer.EpochOf(ctx)
+	switch {
+	case !ok && !p.alone:
+		return errNoEpoch
+	case ok && p.counts.Of(of).claimed < epoch:
+		return p.Claim(ctx, of)
+	}
+	return nil
 }
 
 // fence is what a transaction has found of its place.
@@ -111,7 +127,7 @@ func (p *postgres) queueFence(ctx context.Context, batch *pgx.Batch, of place) *
 // errWentBack.
 func (f *fence) Check(ctx context.Context, p *postgres) error {
 	epoch, shared := informer.EpochOf(ctx)
-	lost := f.written < p.counts.Of(f.of)
+	lost := f.written < p.counts.Of(f.of).written
 	switch {
 	case f.reign != p.reign:
 		return errAnotherWriter
@@ -138,51 +154,34 @@ func countWrite(batch *pgx.Batch, of place, written *int64) {
 		checkpointArguments(of)...).QueryRow(func(row pgx.Row) error { return row.Scan(written) })
 }
 
-// counts are how often each place was written when the server acknowledged a transaction last, and
-// the epochs that this process has claimed places with. The zero value is ready.
+// counts are what this process knows of each place. The zero value is ready.
 type counts struct {
-	mu      sync.Mutex
-	written map[countedPlace]int64
-	claimed map[countedPlace]int64
+	mu sync.Mutex
+	of map[countedPlace]count
 }
 
 // countedPlace is a place as the table mirror_writes has it: in any version.
 type countedPlace struct{ cluster, group, resource, shard string }
 
+// count is how often a place was written when the server acknowledged a transaction last, and the
+// epoch that this process has claimed it with, 0 if it has not.
+type count struct{ written, claimed int64 }
+
 func countedOf(of place) countedPlace {
 	return countedPlace{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
 }
 
-func (c *counts) Of(of place) int64 {
+func (c *counts) Of(of place) count {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.written[countedOf(of)]
+	return c.of[countedOf(of)]
 }
 
-func (c *counts) Acknowledge(of place, count int64) {
+func (c *counts) Set(of place, written, claimed int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.written == nil {
-		c.written = make(map[countedPlace]int64)
+	if c.of == nil {
+		c.of = make(map[countedPlace]count)
 	}
-	c.written[countedOf(of)] = count
-}
-
-// Claim notes an epoch, and the count that it begins with.
-func (c *counts) Claim(of place, epoch, count int64) {
-	c.Acknowledge(of, count)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.claimed == nil {
-		c.claimed = make(map[countedPlace]int64)
-	}
-	c.claimed[countedOf(of)] = epoch
-}
-
-// Claimed reports whether a place was claimed with an epoch.
-func (c *counts) Claimed(of place, epoch int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	claimed, ok := c.claimed[countedOf(of)]
-	return ok && claimed >= epoch
+	c.of[countedOf(of)] = count{written, claimed}
 }

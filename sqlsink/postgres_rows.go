@@ -160,15 +160,6 @@ func failedEvent(r row, err error) informer.FailedEvent {
 	return informer.FailedEvent{Index: r.event, Err: err}
 }
 
-// claimOnce claims a place if this process has not, because its informer reads neither Storage nor
-// Checkpoint.
-func (p *postgres) claimOnce(ctx context.Context, of place) error {
-	if epoch, ok := informer.EpochOf(ctx); ok && !p.counts.Claimed(of, epoch) {
-		return p.Claim(ctx, of)
-	}
-	return nil
-}
-
 // merging is the transaction of rows: at once, or in parts that find those that are refused.
 func (p *postgres) merging(of place, rows []row, parts *bisection) transaction {
 	t := transaction{of: of, merge: func(conn *pgx.Conn, batch *pgx.Batch) {

@@ -112,7 +112,7 @@ func (p *postgres) try(ctx context.Context, t transaction) (err error) {
 		return errors.New("the server has undone the transaction")
 	}
 	complete = true
-	p.counts.Acknowledge(t.of, written)
+	p.counts.Set(t.of, written, p.counts.Of(t.of).claimed)
 	return nil
 }
 

@@ -6,12 +6,11 @@ import (
 	"fmt"
 
 	"github.com/rvinformer/informer"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // row is an object as a table has it, or is to have it.
