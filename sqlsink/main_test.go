@@ -48,14 +48,15 @@ func TestMain(m *testing.M) {
 // sharedPostgres is one PostgreSQL server for all tests that do nothing to the server itself.
 var sharedPostgres = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.New() })
 
-// postgresAddress creates a database, and returns its address.
+// postgresAddress creates a database, and returns its address. On a busy machine a connection may
+// take longer than usual.
 func postgresAddress(t testing.TB) string {
 	server, err := sharedPostgres()
 	if errors.Is(err, pgtest.ErrMissing) {
 		pgtest.Skip(t)
 	}
 	require.NoError(t, err)
-	return server.NewDatabase(t)
+	return server.NewDatabase(t) + "&connect_timeout=60"
 }
 
 // overBoth runs a test with the address of an empty database of each kind.
