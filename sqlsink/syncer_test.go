@@ -33,15 +33,15 @@ func syncer() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	url, address, _ := strings.Cut(os.Getenv(asSyncer), " ")
-	if err := follow(ctx, &rest.Config{Host: url, QPS: -1}, address, nil); err != nil {
+	if err := follow(ctx, &rest.Config{Host: url, QPS: -1}, address, 0, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-// follow follows pods until the context ends. Started is called with the informer, if it is set.
-func follow(ctx context.Context, config *rest.Config, address string, started func(*sqlsink.Sink, informer.ResourceVersionInformer)) error {
+// follow follows pods until the context ends, with so many MaxAttempts. Started is called with the informer, if it is set.
+func follow(ctx context.Context, config *rest.Config, address string, attempts int, started func(*sqlsink.Sink, informer.ResourceVersionInformer)) error {
 	sink, err := sqlsink.Open(ctx, sqlsink.Config{Address: address})
 	if err != nil {
 		return err
@@ -63,6 +63,7 @@ func follow(ctx context.Context, config *rest.Config, address string, started fu
 		BatchHandler:  here.Handler(),
 		Checkpoint:    here.Checkpoint(),
 		Workers:       min(2, sink.Writers()),
+		MaxAttempts:   attempts,
 	})
 	if started != nil {
 		started(sink, i)
@@ -81,10 +82,16 @@ type running struct {
 // start starts a follower, which the test stops.
 func start(t *testing.T, cluster *informertest.Server, address string) running {
 	t.Helper()
+	return startWith(t, cluster, address, 0)
+}
+
+// startWith starts a follower that makes dead letters after so many attempts.
+func startWith(t *testing.T, cluster *informertest.Server, address string, attempts int) running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, began := make(chan error, 1), make(chan running, 1)
 	go func() {
-		ended <- follow(ctx, cluster.Config(), address, func(sink *sqlsink.Sink, i informer.ResourceVersionInformer) {
+		ended <- follow(ctx, cluster.Config(), address, attempts, func(sink *sqlsink.Sink, i informer.ResourceVersionInformer) {
 			began <- running{sink: sink, informer: i}
 		})
 	}()
