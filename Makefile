@@ -173,8 +173,8 @@ browser-install:
 		{ apt-get update && apt-get install -y --no-install-recommends chromium; } || \
 		echo "CHROMIUM CANNOT BE INSTALLED: THE STATUS PAGE IS NOT TRIED IN A BROWSER."
 
-# PostgreSQL for the tests of sqlsink and examples/mirror, Debian's, which is installed where it is missing. The
-# tests start servers of their own: the one that Debian makes is told not to start.
+# PostgreSQL for the tests of sqlsink and examples/mirror, Debian's, which is installed where it is
+# missing. The tests start servers of their own: the one that Debian makes is told not to start.
 postgres-install:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ $(POSTGRES_APT) || { apt-get update && $(POSTGRES_APT); }; } || \

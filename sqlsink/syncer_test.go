@@ -284,21 +284,39 @@ func TestRefusedRowComesAgain(t *testing.T) {
 }
 
 // Another version of the API under the same name of the resource: all rows are replaced, and those
-// of objects that are gone are removed.
+// of objects that are gone are removed, however the cluster is listed.
 func TestAnotherVersionReplacesAllRows(t *testing.T) {
 	overBoth(t, func(t *testing.T, address string) {
 		cluster := newCluster(t, 20)
-		sink := open(t, sqlsink.Config{Address: address})
+		sink := opened(t, sqlsink.Config{Address: address})
 		before := pods
 		before.Version = "v0"
 		var events []informer.Event
 		for i := range 40 { // half of them are gone
 			events = append(events, put(fmt.Sprint("pod-", i), "999999"))
 		}
-		require.NoError(t, write(t.Context(), sink.Place("here", before), events...))
-		require.NoError(t, sink.Close())
-		r := start(t, cluster, address)
-		requireVerified(t, r.sink, cluster)
-		require.NoError(t, r.stop())
+		for _, mode := range []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
+			name := fmt.Sprint("with ", mode)
+			require.NoError(t, write(t.Context(), sink.Place(name, before), events...))
+			place := sink.Place(name, pods)
+			storage, err := place.Storage(t.Context())
+			require.NoError(t, err)
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: listOf(t, cluster), ListMode: mode, Storage: storage, BatchHandler: place.Handler(), Checkpoint: place.Checkpoint(),
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				i.RunWithContext(ctx)
+			}()
+			<-i.HasSyncedChecker().Done()
+			cancel()
+			<-ended
+			report, err := place.Verify(t.Context(), listOf(t, cluster), sqlsink.VerifyOptions{Patience: time.Millisecond})
+			require.NoError(t, err)
+			require.Empty(t, report.Differences, name)
+			require.Equal(t, 20, report.Rows, name)
+		}
 	})
 }
