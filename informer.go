@@ -138,10 +138,12 @@ type InformerConfig struct {
 	//
 	//   - has named the event in FailedEvents;
 	//   - has panicked for the event alone;
-	//   - has failed for the event alone, and takes other events in: another one was acknowledged
-	//     after the event had first failed, and no other has begun to fail since. A destination that
-	//     is away makes no dead letter. Where nothing tells, because nothing else comes, the event
-	//     must have failed for fifteen minutes too.
+	//   - has failed for the event alone, and takes other events in: it did so within the last minute,
+	//     and no other event has begun to fail since. Where nothing tells that, because nothing else
+	//     comes, the event must have failed for fifteen minutes too. While several events fail and
+	//     none is taken in, the destination is away, and there are no dead letters.
+	//
+	// Failures count for the object, also those for states that newer ones have replaced.
 	//
 	// Default: for ever, but for a panic, which makes a dead letter at the sixth time.
 	MaxAttempts int

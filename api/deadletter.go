@@ -27,7 +27,8 @@ const (
 type DeadLetter struct {
 	// Key is "namespace/name", or "name" for a cluster-scoped object.
 	Key string
-	// UID is that of the object, empty if it is not known.
+	// UID is that of the object, empty if it is not known. Of a Deleted, it is that of the object that
+	// is gone. Another one of its name, if there is one, waits behind the deletion.
 	UID types.UID
 	// ResourceVersion is that of the newest state that was refused; of a deletion whose final state
 	// is unknown, the one that was acknowledged last.

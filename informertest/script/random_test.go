@@ -150,14 +150,14 @@ func TestSharedScenarios(t *testing.T) {
 }
 
 var (
-	exits  = regexp.MustCompile(` exits=\d+`)
-	panics = regexp.MustCompile(` panics=\d+`)
+	surrenders = regexp.MustCompile(` (exits|attempts)=\d+`)
+	panics     = regexp.MustCompile(` panics=\d+`)
 )
 
-// withoutGivingUp is a script whose handlers end no goroutines, and do not panic six times in a
-// row.
+// withoutGivingUp is a script without dead letters: its handlers end no goroutines, and do not panic
+// six times in a row.
 func withoutGivingUp(t require.TestingT, s *script.Script) *script.Script {
-	text := panics.ReplaceAll(exits.ReplaceAll([]byte(s.String()), nil), []byte(" panics=50"))
+	text := panics.ReplaceAll(surrenders.ReplaceAll([]byte(s.String()), nil), []byte(" panics=50"))
 	without, err := script.Parse(s.Name, text)
 	require.NoError(t, err)
 	return without
@@ -229,7 +229,7 @@ func TestRestoredRandomScripts(t *testing.T) {
 // peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is
 // passed over, as with client-go.
 func peaceful(t require.TestingT, s *script.Script) *script.Script {
-	text := panics.ReplaceAll(exits.ReplaceAll([]byte(s.String()), nil), nil)
+	text := panics.ReplaceAll(surrenders.ReplaceAll([]byte(s.String()), nil), nil)
 	without, err := script.Parse(s.Name, text)
 	require.NoError(t, err)
 	return without

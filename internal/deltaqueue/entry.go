@@ -31,7 +31,8 @@ type Entry struct {
 	Panics int
 	// Ambiguous counts those that may have failed for another entry. It is the consumer's to count.
 	Ambiguous int
-	// Failure is the consumer's to write down, nil while these deltas have not failed.
+	// Failure is the consumer's to write down, nil while neither these deltas nor what they have
+	// replaced has failed.
 	Failure *Failure
 
 	// batch is a number of those that were postponed together, 0 for none.

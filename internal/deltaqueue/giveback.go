@@ -145,7 +145,7 @@ func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 		e.Deltas = Merge(e.Deltas, d)
 	}
 	q.account.grow(e.bytes()-before, 0)
-	e.Version, e.generation, e.Failure = newer.Version, newer.generation, nil
+	e.Version, e.generation = newer.Version, newer.generation
 	q.syncing.merge(e, newer)
 	q.order.remove(newer)
 	q.unlinkLocked(newer)

@@ -326,7 +326,6 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	if e.batch == 0 {
 		e.Attempts = 0
 	}
-	e.Failure = nil // it was about what d replaces
 	e.generation = q.generation.number
 	if q.phase.isInitial() {
 		q.syncing.await(e)

@@ -22,6 +22,8 @@ type Sent struct {
 	// why is set if it is unreadable.
 	why  error
 	fate fate
+	// lone tells that a call with this event alone has failed in this trial.
+	lone bool
 }
 
 // Max is the limit.

@@ -44,40 +44,59 @@ func (f *Flow) isDead(e *deltaqueue.Entry, panicked bool) bool {
 	return panicked && e.Panics+1 >= mostPanics
 }
 
-// bury makes an entry, for which a change has failed, a dead letter, and gives it back. If there are
-// too many, it changes nothing and reports false. A flow without dead letters has none that are kept.
-func (f *Flow) bury(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry, letter api.DeadLetter) bool {
-	if f.MaxDeadLetters > 0 {
-		kept, ok := f.Versions.Bury(letter, int(f.MaxDeadLetters))
-		if !ok {
-			return false
-		}
-		if f.Keeper != nil {
-			f.Keeper.Bury(ctx, kept)
-		}
+// mayBury makes a dead letter known, which goes on with the one that its key has. It reports false if
+// there are too many. A flow without dead letters keeps none.
+func (f *Flow) mayBury(letter *api.DeadLetter) (ok bool) {
+	if f.MaxDeadLetters == 0 {
+		return true
 	}
-	taken := e.Deltas
-	queue.Drop(e)
-	f.Intake.TakeBack(taken)
-	return true
+	*letter, ok = f.Versions.Bury(*letter, int(f.MaxDeadLetters))
+	return ok
+}
+
+// bury writes down the dead letter of an entry, for which there is room, and gives the entry back,
+// also if the store of the checkpoint ends the goroutine.
+func (f *Flow) bury(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry, letter api.DeadLetter) {
+	defer func() {
+		taken := e.Deltas
+		queue.Drop(e)
+		f.Intake.TakeBack(taken)
+	}()
+	if f.MaxDeadLetters > 0 && f.Keeper != nil {
+		f.Keeper.Bury(ctx, letter)
+	}
 }
 
 // letterOf is the dead letter of an entry, whose change to a version has failed once more.
-func letterOf(e *deltaqueue.Entry, change api.EventType, resourceVersion string) api.DeadLetter {
+func (f *Flow) letterOf(e *deltaqueue.Entry, change api.EventType, resourceVersion string) api.DeadLetter {
+	uid := e.Version.UID
+	if known, exists := f.Versions.Get(e.Key); exists && change == api.Deleted { // another one may have come in its place
+		uid = known.UID
+	}
 	return api.DeadLetter{
-		Key: e.Key, UID: e.Version.UID, ResourceVersion: resourceVersion, Type: change,
+		Key: e.Key, UID: uid, ResourceVersion: resourceVersion, Type: change,
 		FirstError: e.Failure.First, LastError: e.Failure.Last, Attempts: e.Attempts + 1, Since: e.Failure.Since,
 	}
 }
 
-// end gives back an entry whose consumer has ended its goroutine. Where it cannot be a dead letter,
-// it is tried again.
-func (f *Flow) end(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry) {
+// end gives back entries whose consumer has ended its goroutine. Where one cannot be a dead letter,
+// it is tried again. The store of the checkpoint may end the goroutine too.
+func (f *Flow) end(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	defer f.end(ctx, queue, entries[1:])
+	e := entries[0]
+	if e == nil {
+		return
+	}
 	note(e, errEnded.Error())
 	change, resourceVersion := f.newestChange(e)
-	if !f.bury(ctx, queue, e, letterOf(e, change, resourceVersion)) {
-		queue.Postpone([]*deltaqueue.Entry{e}, backoff.RetryDelay(e.Attempts), true)
+	if letter := f.letterOf(e, change, resourceVersion); f.mayBury(&letter) {
+		f.bury(ctx, queue, e, letter)
+		return
 	}
+	queue.Postpone(entries[:1], backoff.RetryDelay(e.Attempts), true)
 }
 
 // newestChange is what the deltas of an entry come to, and the version of that.

@@ -40,11 +40,7 @@ func (f *Flow) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*
 	defer func() {
 		if !returned {
 			defer queue.Leave()
-			for _, e := range entries {
-				if e != nil {
-					f.end(ctx, queue, e)
-				}
-			}
+			f.end(ctx, queue, entries)
 		}
 	}()
 	f.Consumer.deliver(ctx, f, queue, entries)

@@ -7,6 +7,9 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 )
 
+// fresh is how long it counts that the destination has taken something in.
+const fresh = time.Minute
+
 // outage is for how long an event may fail while nothing tells whether the destination of the
 // handler is there. A destination that is away for less makes no dead letter.
 const outage = 15 * time.Minute
@@ -22,6 +25,11 @@ type destination struct {
 	state health
 	// lone is the only key that has failed since the destination is in doubt, empty for several.
 	lone string
+	// calls counts the calls that have begun since there is a destination, and doubted is how many
+	// had when it came to be in doubt.
+	calls, doubted uint64
+	// taken is when something was last taken in.
+	taken time.Time
 }
 
 // health is whether a destination is there.
@@ -34,12 +42,30 @@ const (
 	inDoubt
 )
 
-// noteTaken notes a call that has taken something in.
-func (f *Flow) noteTaken() {
-	if d := f.destination.Load(); d != nil { // else it was never in doubt
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.state, d.lone = there, ""
+// beginCall returns the number of a call of the handler that begins, zero if the destination was
+// never in doubt.
+func (f *Flow) beginCall() (number uint64) {
+	d := f.destination.Load()
+	if d == nil {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls++
+	return d.calls
+}
+
+// noteTaken notes a call that has taken something in. One that had begun before the destination came
+// to be in doubt tells nothing.
+func (f *Flow) noteTaken(number uint64) {
+	d := f.destination.Load()
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state == there || number > d.doubted {
+		d.state, d.lone, d.taken = there, "", time.Now()
 	}
 }
 
@@ -48,11 +74,11 @@ func (f *Flow) noteRefused(events []Sent) {
 	if f.destination.Load() == nil {
 		f.destination.CompareAndSwap(nil, &destination{})
 	}
-	d, first, fresh := f.destination.Load(), events[0].Entry, false
+	d, first, news := f.destination.Load(), events[0].Entry, false
 	for _, s := range events {
-		fresh = fresh || s.Entry.Failure == nil
+		news = news || s.Entry.Failure == nil
 	}
-	if !fresh {
+	if !news {
 		return
 	}
 	d.mu.Lock()
@@ -63,7 +89,7 @@ func (f *Flow) noteRefused(events []Sent) {
 	default:
 		d.lone = first.Key
 	}
-	d.state = inDoubt
+	d.state, d.doubted = inDoubt, d.calls
 }
 
 // takesOthers reports whether the destination takes other things in than what has failed.
@@ -77,8 +103,8 @@ func (f *Flow) takesOthers() bool {
 	return d.state == there
 }
 
-// blames reports whether an event that has failed by itself is to blame: the destination takes
-// others in, or nothing else has failed for longer than an outage lasts.
+// blames reports whether an event that has failed by itself is to blame: the destination has just
+// taken others in, or nothing else has failed for longer than an outage lasts.
 func (f *Flow) blames(e *deltaqueue.Entry) bool {
 	d := f.destination.Load()
 	if d == nil {
@@ -86,7 +112,10 @@ func (f *Flow) blames(e *deltaqueue.Entry) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.state == there || d.lone == e.Key && hasLasted(e, outage)
+	if d.state == there && time.Since(d.taken) <= fresh {
+		return true
+	}
+	return (d.state == there || d.lone == e.Key) && hasLasted(e, outage)
 }
 
 // hasLasted reports whether the failures for an entry go on for so long.

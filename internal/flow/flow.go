@@ -210,7 +210,7 @@ func (f *Flow) Delivery() report.Delivery {
 		_, d.Oldest = queue.Times()
 	}
 	d.DeadLetters, d.DeadLetter = f.Versions.Dead()
-	d.DeadLettersFull = d.DeadLetters > 0 && d.DeadLetters == int(f.MaxDeadLetters)
+	d.DeadLettersFull = d.DeadLetters > 0 && d.DeadLetters >= int(f.MaxDeadLetters)
 	return d
 }
 

@@ -71,8 +71,9 @@ func (k Keys) failed(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entr
 		note(e, textOf(err))
 		e.Failure.Alone++
 		change, resourceVersion := f.newestChange(e)
-		if f.isDead(e, true) && f.bury(ctx, queue, e, letterOf(e, change, resourceVersion)) {
+		if letter := f.letterOf(e, change, resourceVersion); f.isDead(e, true) && f.mayBury(&letter) {
 			entries[0] = nil
+			f.bury(ctx, queue, e, letter)
 			fail(passedOver(err))
 			return
 		}

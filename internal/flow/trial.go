@@ -56,16 +56,19 @@ func (t *trial) run(ctx context.Context) {
 		if ctx.Err() != nil { // another run tries the rest
 			return
 		}
-		if s := &t.batch[i]; s.fate == alone && t.flow.blames(s.Entry) {
-			t.count(ctx, s, blame.Unknown, errors.New(s.Entry.Failure.Last))
+		if s := &t.batch[i]; s.fate == alone && s.lone && t.flow.blames(s.Entry) && t.count(s, blame.Unknown) {
+			t.bury(ctx, s, errors.New(s.Entry.Failure.Last))
 		}
 	}
 }
 
-// call hands a part of the batch over, and returns who is to blame for what was not taken in.
+// call hands a part of the batch over, and returns who is to blame for what was not taken in. It
+// calls no code of the user's but the handler before each event has its fate.
 func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
+	number := t.flow.beginCall()
 	t.calling = part
 	whom, failed, err := blame.Of(t.hand(ctx, part), len(part))
+	t.calling = nil
 	if whom == blame.Nobody || whom == blame.Named {
 		t.taken = true
 		t.flow.Report.Handled()
@@ -74,35 +77,46 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 		t.flow.noteRefused(part)
 	}
 	var refused []Sent
+	var dying []*Sent
 	for i := range part {
 		s, cause := &part[i], err
 		if whom == blame.Named {
 			cause = failed[i]
 		}
-		if whom == blame.Nobody || cause == nil {
+		switch {
+		case whom == blame.Nobody || cause == nil:
+			if s.Change != Synced { // for which the handler may have nothing to write
+				t.flow.noteTaken(number)
+			}
 			t.take(s)
-			t.flow.noteTaken()
-			continue
-		}
-		t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
-		if !t.refuse(ctx, s, whom, len(part), cause) {
+		case t.refuse(ctx, s, whom, len(part), cause):
+			dying = append(dying, s)
+		default:
 			refused = append(refused, *s)
 		}
 	}
-	if whom == blame.Named && len(refused) > 0 {
+	if whom == blame.Named {
 		t.named = append(t.named, refused)
 	}
 	if len(refused) > 0 && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) { // the end of ctx is no failure of the handler
 		t.report(refused, err)
 	}
-	t.calling = nil
+	for _, s := range dying {
+		cause := err
+		if whom == blame.Named {
+			cause = errors.New(s.Entry.Failure.Last)
+		}
+		t.bury(ctx, s, cause)
+	}
 	return whom
 }
 
 // refuse notes that the handler has not taken in an event, of so many in the call, and reports
-// whether it has become a dead letter.
-func (t *trial) refuse(ctx context.Context, s *Sent, whom blame.Blame, events int, err error) (dead bool) {
+// whether it is to be a dead letter.
+func (t *trial) refuse(ctx context.Context, s *Sent, whom blame.Blame, events int, err error) (dies bool) {
+	t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
 	byItself := events == 1
+	s.lone = s.lone || byItself
 	switch {
 	case whom == blame.Named:
 		s.fate, byItself = settled, true
@@ -116,26 +130,32 @@ func (t *trial) refuse(ctx context.Context, s *Sent, whom blame.Blame, events in
 		return false
 	}
 	note(s.Entry, textOf(err))
-	if !byItself || whom == blame.Unknown && !t.flow.blames(s.Entry) {
+	if !byItself || whom == blame.Unknown && !t.flow.blames(s.Entry) || !t.count(s, whom) {
 		return false
 	}
-	return t.count(ctx, s, whom, err)
+	s.fate = alone // until it is buried
+	return true
 }
 
-// count counts a failure of an event by itself, and makes it a dead letter if there were too many.
-func (t *trial) count(ctx context.Context, s *Sent, whom blame.Blame, err error) (dead bool) {
-	e := s.Entry
-	e.Failure.Alone++
-	if !t.flow.isDead(e, whom == blame.Panicked) {
-		return false
-	}
+// count counts a failure of an event by itself, and reports whether there were too many.
+func (t *trial) count(s *Sent, whom blame.Blame) (dies bool) {
+	s.Entry.Failure.Alone++
+	return t.flow.isDead(s.Entry, whom == blame.Panicked)
+}
+
+// bury makes an event a dead letter, if there may be another one, and reports what it has failed
+// with.
+func (t *trial) bury(ctx context.Context, s *Sent, err error) {
 	failure := t.failure([]Sent{*s}, passedOver(err))
-	if !t.flow.bury(ctx, t.queue, e, letterOf(e, s.Change.Type(), s.Version)) {
-		return false
+	entry := s.Entry
+	letter := t.flow.letterOf(entry, s.Change.Type(), s.Version)
+	if !t.flow.mayBury(&letter) {
+		t.report([]Sent{*s}, err)
+		return
 	}
-	s.Entry, s.fate = nil, settled
+	s.Entry, s.fate = nil, settled // also if the store of the checkpoint ends the goroutine
+	t.flow.bury(ctx, t.queue, entry, letter)
 	t.flow.Report.FailHandling(failure)
-	return true
 }
 
 // hand calls the handler.
@@ -178,10 +198,10 @@ func (t *trial) failure(sent []Sent, err error) *api.BatchError {
 // giveBack gives the queue back what was not taken in. If the handler has ended the goroutine, what
 // it was called with last becomes dead letters.
 func (t *trial) giveBack(ctx context.Context) {
-	var ended []Sent
+	var ended []*deltaqueue.Entry
 	for i := range t.calling {
 		if s := &t.calling[i]; s.fate != settled {
-			ended = append(ended, *s)
+			ended = append(ended, s.Entry)
 			s.fate = settled
 		}
 	}
@@ -204,9 +224,7 @@ func (t *trial) giveBack(ctx context.Context) {
 	if t.taken {
 		t.flow.Report.GivenBack()
 	}
-	for _, s := range ended { // last: the store of the checkpoint may end the goroutine as well
-		t.flow.end(ctx, t.queue, s.Entry)
-	}
+	t.flow.end(ctx, t.queue, ended) // last: the store of the checkpoint may end the goroutine as well
 }
 
 // postpone has events tried again together.

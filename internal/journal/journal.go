@@ -29,6 +29,10 @@ const (
 // ErrUnusable says that a journal takes nothing until the whole checkpoint is saved.
 var ErrUnusable = errors.New("checkpoint journal cannot be used before a save")
 
+// errEnded is the failure of a store that has ended its goroutine, as a failed assertion of a test
+// does.
+var errEnded = errors.New("CheckpointStore.Append has ended its goroutine")
+
 // Store takes what is appended to a checkpoint. It is the CheckpointAppender of the root package,
 // which says what the methods promise.
 type Store interface {
@@ -205,7 +209,15 @@ func (j *Journal) appendRecords(ctx context.Context) error {
 	if len(frames) == 0 {
 		return nil
 	}
-	if err := j.store.Append(ctx, frames); err != nil {
+	returned := false
+	defer func() {
+		if !returned { // the store has ended the goroutine, and the records are lost
+			j.fail(errEnded)
+		}
+	}()
+	err := j.store.Append(ctx, frames)
+	returned = true
+	if err != nil {
 		return report.OfStore("CheckpointStore.Append", "", err)
 	}
 	j.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
@@ -125,7 +126,7 @@ func TestTheFirstSaveWritesTheKeysThatAreBegun(t *testing.T) {
 	s := &store{}
 	j := journal.New(s, func(error) {})
 	j.Begin(t.Context(), []string{"a"})
-	r, err := j.Restart(t.Context(), []string{"unsettled"}, nil)
+	r, err := j.Restart(t.Context(), reading("unsettled"))
 	require.NoError(t, err)
 	require.Empty(t, s.appended)
 	s.appended = r.Tail
@@ -143,13 +144,13 @@ func TestASaveThatFailedLeavesTheJournalAsItWas(t *testing.T) {
 	failed := errors.New("failed")
 	s := &store{}
 	j := journal.New(s, func(error) {})
-	r, err := j.Restart(t.Context(), nil, nil)
+	r, err := j.Restart(t.Context(), reading())
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, 100, failed)
 	require.ErrorIs(t, j.Commit(t.Context(), ""), journal.ErrUnusable)
 
 	j = usable(s)
-	r, err = j.Restart(t.Context(), nil, nil)
+	r, err = j.Restart(t.Context(), reading())
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, 100, failed)
 	require.NoError(t, j.Commit(t.Context(), ""))
@@ -167,7 +168,7 @@ func TestAnAppendThatFailedEndsTheJournalUntilASave(t *testing.T) {
 	require.True(t, j.Full())
 
 	s.fails = nil
-	r, err := j.Restart(t.Context(), nil, nil)
+	r, err := j.Restart(t.Context(), reading())
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, int64(len(r.Tail)), nil)
 	require.True(t, j.Has("a"))
@@ -183,4 +184,9 @@ func TestAJournalIsFullWhenItIsLargerThanTheCheckpoint(t *testing.T) {
 	require.True(t, j.Full())
 	j.Continue(maps.Keys(map[string]bool{}), limit+1, limit+1)
 	require.False(t, j.Full())
+}
+
+// reading reads these unsettled keys, and no dead letters.
+func reading(unsettled ...string) func(func([]string, []api.DeadLetter)) {
+	return func(begin func([]string, []api.DeadLetter)) { begin(unsettled, nil) }
 }

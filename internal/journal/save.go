@@ -65,6 +65,8 @@ func (j *Journal) appendResume(ctx context.Context, resume string) error {
 type Restart struct {
 	off  bool
 	size int64
+	// begins is the size of what the journal begins with.
+	begins int64
 	// Tail has the keys that are begun, if nothing could be appended before. The save must write
 	// it itself: a process that ends after the save, and before anything is appended, would leave
 	// a checkpoint without those keys.
@@ -74,13 +76,29 @@ type Restart struct {
 
 // Restart is called within a save, before the known versions are read for it. The journal behind
 // the saved checkpoint begins with the keys that are begun, to which it adds unsettled ones, with
-// the dead letters, and with what was acknowledged up to now.
-func (j *Journal) Restart(ctx context.Context, unsettled []string, letters []api.DeadLetter) (r Restart, err error) {
+// the dead letters, and with what was acknowledged up to now. Read calls its argument with the keys
+// and the letters, which do not change before that has returned: what comes after them is recorded
+// after them.
+func (j *Journal) Restart(ctx context.Context, read func(begin func(unsettled []string, letters []api.DeadLetter))) (r Restart, err error) {
 	if !j.take(ctx) {
 		return r, context.Cause(ctx)
 	}
 	defer j.give()
+	read(func(unsettled []string, letters []api.DeadLetter) { r = j.begin(unsettled, letters) })
+	if r.off {
+		return r, nil
+	}
+	err = j.appendRecords(ctx)
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	r.begins = j.size - r.size
+	return r, err
+}
+
+// begin records what the journal begins with.
+func (j *Journal) begin(unsettled []string, letters []api.DeadLetter) (r Restart) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	r = Restart{off: j.state == off, size: j.size}
 	if r.off {
 		j.state = waits
@@ -99,12 +117,9 @@ func (j *Journal) Restart(ctx context.Context, unsettled []string, letters []api
 	if r.off {
 		r.Tail, r.keys = j.records.Take(nil), j.unwritten
 		j.unwritten = nil
+		r.begins = int64(len(r.Tail))
 	}
-	j.mu.Unlock()
-	if r.off {
-		return r, nil
-	}
-	return r, j.appendRecords(ctx)
+	return r
 }
 
 // Saved notes that the save of r has saved the whole checkpoint, in base bytes, or why it has not.
@@ -117,7 +132,7 @@ func (j *Journal) Saved(ctx context.Context, r Restart, base int64, err error) {
 		return
 	}
 	j.mu.Lock()
-	j.size, j.base = j.size-r.size+int64(len(r.Tail)), base
+	j.size, j.base = j.size-r.size+int64(len(r.Tail)), base+r.begins
 	if r.off {
 		j.state = on
 		j.writtenLocked(r.keys)

@@ -69,7 +69,7 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 		switch {
 		case k.journal != nil:
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
-			if restart, err = k.journal.Restart(ctx, k.Versions.Unsettled(), letters); err != nil {
+			if restart, err = k.journal.Restart(ctx, k.Versions.ReadUnsettled); err != nil {
 				return p, err
 			}
 		case len(letters) > 0:

@@ -50,6 +50,7 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 	for {
 		record, key, version, err := r.NextRecord()
 		if err == io.EOF {
+			s.endLetters()
 			return nil
 		}
 		if err != nil {
@@ -76,6 +77,25 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
 		}
 	}
+}
+
+// endLetters leaves out the dead letters whose change the handler has taken in while they were saved.
+func (s *Saved) endLetters() {
+	var ended []string
+	for letter := range s.begun.letters() {
+		if known, exists := s.table.Get(letter.Key); exists && isTaken(letter, known) {
+			ended = append(ended, letter.Key)
+		}
+	}
+	for _, key := range ended {
+		s.begun.remove(key)
+	}
+}
+
+// isTaken reports whether a handler that knows a version of an object has taken in the change of a
+// dead letter.
+func isTaken(letter *api.DeadLetter, known keytable.Version) bool {
+	return letter.Type != api.Deleted && notOlder(known, keytable.Version{ResourceVersion: letter.ResourceVersion, UID: letter.UID})
 }
 
 // Len is the number of keys.
@@ -118,9 +138,7 @@ func (v *Versions) AdoptDeadLetters(s Saved) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for letter := range s.begun.letters() {
-		known, exists := v.reading().Get(letter.Key)
-		refused := keytable.Version{ResourceVersion: letter.ResourceVersion, UID: letter.UID}
-		if letter.Type == api.Deleted || !exists || !notOlder(known, refused) {
+		if known, exists := v.reading().Get(letter.Key); !exists || !isTaken(letter, known) {
 			v.unsettled = v.unsettled.set(letter.Key, doubt{v.reading().Generation(), letter})
 		}
 	}

@@ -95,6 +95,24 @@ func (u *unsettled) letters() iter.Seq[*api.DeadLetter] {
 	}
 }
 
+// sorted returns the dead letters by key.
+func (u *unsettled) sorted() []api.DeadLetter {
+	letters := make([]api.DeadLetter, 0, u.deadCount())
+	for letter := range u.letters() {
+		letters = append(letters, *letter)
+	}
+	slices.SortFunc(letters, func(a, b api.DeadLetter) int { return strings.Compare(a.Key, b.Key) })
+	return letters
+}
+
+// keys returns the keys, in no order.
+func (u *unsettled) keys() (keys []string) {
+	for key := range u.all() {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
 // Delivered is what the handler was given of key: the version that it has acknowledged, if
 // there is one, and whether it has failed to acknowledge another since.
 func (v *Versions) Delivered(key string) (version keytable.Version, exists, unsettled bool) {
@@ -145,12 +163,15 @@ func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, o
 func (v *Versions) DeadLetters() []api.DeadLetter {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	letters := make([]api.DeadLetter, 0, v.unsettled.deadCount())
-	for letter := range v.unsettled.letters() {
-		letters = append(letters, *letter)
-	}
-	slices.SortFunc(letters, func(a, b api.DeadLetter) int { return strings.Compare(a.Key, b.Key) })
-	return letters
+	return v.unsettled.sorted()
+}
+
+// ReadUnsettled calls read with what Unsettled and DeadLetters return, which does not change before
+// read has returned. Read must not use v.
+func (v *Versions) ReadUnsettled(read func(keys []string, letters []api.DeadLetter)) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	read(v.unsettled.keys(), v.unsettled.sorted())
 }
 
 // IsDead reports whether key has a dead letter.
@@ -165,7 +186,7 @@ func (v *Versions) Dead() (letters int, oldest api.DeadLetter) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for letter := range v.unsettled.letters() {
-		if oldest.Key == "" || letter.Since.Before(oldest.Since) {
+		if oldest.Key == "" || letter.Since.Before(oldest.Since) || letter.Since.Equal(oldest.Since) && letter.Key < oldest.Key {
 			oldest = *letter
 		}
 	}
@@ -187,11 +208,7 @@ func (v *Versions) Matches(key string, version keytable.Version) bool {
 func (v *Versions) Unsettled() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	var keys []string
-	for key := range v.unsettled.all() {
-		keys = append(keys, key)
-	}
-	return keys
+	return v.unsettled.keys()
 }
 
 // UnsettledUnknown returns those of Unsettled that have no version.
