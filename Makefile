@@ -2,7 +2,7 @@
 # same tests under the race detector, and then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime sqlsink examples/mirror examples/operator examples/stream e2e e2e/browser e2e/crdtypes e2e/dashboards bench
+MODULES := . factory/typed controllerruntime sqlsink mirror examples/operator examples/stream e2e e2e/browser e2e/crdtypes e2e/dashboards bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -75,7 +75,7 @@ oldest: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
 
 examples-race: bin/heartbeat postgres-install
-	$(RACE) $(RUNS) "examples with -race" go test -C examples/mirror -json -vet=off -timeout 30m ./...
+	$(RACE) $(RUNS) "mirror with -race" go test -C mirror -json -vet=off -timeout 30m ./...
 	$(RACE) $(RUNS) "examples/operator with -race" go test -C examples/operator -json -vet=off -timeout 20m ./...
 	$(RACE) $(RUNS) "examples/stream with -race" go test -C examples/stream -json -vet=off -timeout 20m ./...
 
@@ -83,7 +83,7 @@ examples-race: bin/heartbeat postgres-install
 # and 10 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then 5 days are played twice as WebAssembly, and
 # have the same history. Then 100 random plays of replicas that share a
-# fleet; unit has 4. Then the example is killed 50 times with each database, and with a stream; make
+# fleet; unit has 4. Then mirror is killed 50 times with each database, and with a stream; make
 # examples kills it 6 times, and 8 times. What attack does to replicas of it, make e2e does for twenty seconds.
 DAYS ?= 200
 proof: bin/heartbeat postgres-install
@@ -98,7 +98,7 @@ proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=100 $(RUNS) "proof of replicas" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
-		go test -C examples/mirror -json -count=1 -timeout 40m -run TestKilledAtAnyMoment .
+		go test -C mirror -json -count=1 -timeout 40m -run TestKilledAtAnyMoment .
 	STREAM_KILLS=50 $(RUNS) "proof of the stream" \
 		go test -C examples/stream -json -count=1 -timeout 40m -run AfterKills ./demo
 
@@ -159,7 +159,7 @@ fuzz: bin/heartbeat
 	done
 
 examples: bin/heartbeat postgres-install
-	$(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 30m ./...
+	$(RUNS) mirror go test -C mirror -json -vet=off -timeout 30m ./...
 	$(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 20m ./...
 	$(RUNS) "examples/stream" go test -C examples/stream -json -vet=off -timeout 20m ./...
 
@@ -173,8 +173,8 @@ browser-install:
 		{ apt-get update && apt-get install -y --no-install-recommends chromium; } || \
 		echo "CHROMIUM CANNOT BE INSTALLED: THE STATUS PAGE IS NOT TRIED IN A BROWSER."
 
-# PostgreSQL for the tests of sqlsink and examples/mirror, Debian's, which is installed where it is
-# missing. The tests start servers of their own: the one that Debian makes is told not to start.
+# PostgreSQL for the tests of sqlsink and mirror, Debian's, which is installed where it is missing.
+# The tests start servers of their own: the one that Debian makes is told not to start.
 postgres-install:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ $(POSTGRES_APT) || { apt-get update && $(POSTGRES_APT); }; } || \
@@ -231,7 +231,7 @@ crdtypes: bin/heartbeat
 	$(RUNS) crdtypes go test -C e2e/crdtypes -json -vet=off -timeout 20m ./...
 
 demo:
-	go run -C examples/mirror . --demo
+	go run -C mirror . --demo
 
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a million pods;
 # then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver

@@ -27,7 +27,7 @@ import (
 )
 
 // deployment is the folder of the objects that deploy mirror.
-var deployment = filepath.Join("..", "..", "examples", "mirror", "deploy")
+var deployment = filepath.Join("..", "..", "mirror", "deploy")
 
 // A kube-apiserver accepts every object of deploy, field by field, and its pods in a namespace that
 // is restricted.

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const dockerfile = "examples/mirror/Dockerfile"
+const dockerfile = "mirror/Dockerfile"
 
 // The command of the Dockerfile builds mirror from the files that its .dockerignore lets through,
 // as a static program. No image is built: there is no Docker here.

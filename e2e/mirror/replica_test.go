@@ -162,7 +162,7 @@ func (r *replica) do(t *testing.T, what action) {
 func buildMirror(ctx context.Context, t *testing.T, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "mirror")
-	args := append([]string{"build", "-C", filepath.Join("..", "..", "examples", "mirror"), "-o", program}, flags...)
+	args := append([]string{"build", "-C", filepath.Join("..", "..", "mirror"), "-o", program}, flags...)
 	build := exec.CommandContext(ctx, "go", append(args, ".")...)
 	build.Env = append(os.Environ(), "GOWORK=off")
 	output, err := build.CombinedOutput()

@@ -3,7 +3,7 @@ package pgtest_test
 import (
 	"testing"
 
-	"github.com/rvinformer/informer/examples/mirror/pgtest"
+	"github.com/rvinformer/informer/mirror/pgtest"
 	"github.com/stretchr/testify/require"
 )
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/examples/mirror/pgtest"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/mirror/pgtest"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 )

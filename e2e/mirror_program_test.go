@@ -18,16 +18,16 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// TestExampleMirror runs examples/mirror as its users do, against the real
+// TestMirror runs the program mirror as its users do, against the real
 // server. What it says of a second start, which compares the versions in
 // its database with the server's, proves that the database equals the server.
-func TestExampleMirror(t *testing.T) {
+func TestMirror(t *testing.T) {
 	skipInShort(t)
 	ctx := testContext(t)
 	c := usual.Get(t)
 	pods := newPods(ctx, t, c, 300)
 	widgets := newWidgets(ctx, t, c, 50)
-	run := newExampleMirror(ctx, t, c)
+	run := newMirrorProgram(ctx, t, c)
 
 	before := run("pods,widgets.example.com")
 	require.Equal(t, counts{added: before["pods"].objects, objects: before["pods"].objects}, before["pods"])
@@ -46,13 +46,13 @@ func TestExampleMirror(t *testing.T) {
 	require.Equal(t, counts{added: 1, unchanged: n, objects: n + 1}, after["widgets.example.com"])
 }
 
-// TestExampleMirrorEndsOnSIGINT stops the program as one at a terminal does.
-func TestExampleMirrorEndsOnSIGINT(t *testing.T) {
+// TestMirrorEndsOnSIGINT stops the program as one at a terminal does.
+func TestMirrorEndsOnSIGINT(t *testing.T) {
 	skipInShort(t)
 	ctx := testContext(t)
 	c := usual.Get(t)
 	newPods(ctx, t, c, 20)
-	program, args := buildExampleMirror(ctx, t, c)
+	program, args := buildMirrorProgram(ctx, t, c)
 	cmd := exec.CommandContext(ctx, program, append(args, "--resources", "pods")...)
 	cmd.Stderr = os.Stderr
 	output, err := cmd.StdoutPipe()
@@ -72,10 +72,10 @@ func TestExampleMirrorEndsOnSIGINT(t *testing.T) {
 // counts are a row of the mirror's summary.
 type counts struct{ objects, added, updated, deleted, unchanged int }
 
-// newExampleMirror builds the program and returns a function that runs it once
+// newMirrorProgram builds the program and returns a function that runs it once
 // and returns its summary, by resource.
-func newExampleMirror(ctx context.Context, t *testing.T, c *cluster.Cluster) func(resources string) map[string]counts {
-	program, args := buildExampleMirror(ctx, t, c)
+func newMirrorProgram(ctx context.Context, t *testing.T, c *cluster.Cluster) func(resources string) map[string]counts {
+	program, args := buildMirrorProgram(ctx, t, c)
 	return func(resources string) map[string]counts {
 		cmd := exec.CommandContext(ctx, program, append(args, "--resources", resources, "--once")...)
 		cmd.Stderr = os.Stderr
@@ -85,12 +85,12 @@ func newExampleMirror(ctx context.Context, t *testing.T, c *cluster.Cluster) fun
 	}
 }
 
-// buildExampleMirror returns the program and the arguments that name the cluster
+// buildMirrorProgram returns the program and the arguments that name the cluster
 // and a database.
-func buildExampleMirror(ctx context.Context, t *testing.T, c *cluster.Cluster) (program string, args []string) {
+func buildMirrorProgram(ctx context.Context, t *testing.T, c *cluster.Cluster) (program string, args []string) {
 	dir := t.TempDir()
 	program = filepath.Join(dir, "mirror")
-	output, err := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("..", "examples", "mirror"), "-o", program, ".").CombinedOutput()
+	output, err := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("..", "mirror"), "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	writeKubeconfig(t, c, kubeconfig)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rvinformer/informer/examples/mirror/pgtest"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/mirror/pgtest"
 	"github.com/stretchr/testify/require"
 )
 

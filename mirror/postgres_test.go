@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rvinformer/informer/examples/mirror/pgtest"
+	"github.com/rvinformer/informer/mirror/pgtest"
 	"github.com/stretchr/testify/require"
 )
 

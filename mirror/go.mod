@@ -1,4 +1,4 @@
-module github.com/rvinformer/informer/examples/mirror
+module github.com/rvinformer/informer/mirror
 
 go 1.26.0
 
@@ -83,4 +83,4 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/rvinformer/informer => ../../
+replace github.com/rvinformer/informer => ..

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/rvinformer/informer/examples/mirror/pgtest"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/mirror/pgtest"
 	"github.com/stretchr/testify/require"
 )
 
