@@ -8,7 +8,7 @@ require (
 	github.com/onsi/gomega v1.39.0
 	github.com/rvinformer/informer v0.0.0-00010101000000-000000000000
 	github.com/rvinformer/informer/controllerruntime v0.0.0-00010101000000-000000000000
-	github.com/rvinformer/informer/mirror v0.0.0-00010101000000-000000000000
+	github.com/rvinformer/informer/sqlsink v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.11.1
 	github.com/tetratelabs/wazero v1.12.0
 	go.etcd.io/etcd/api/v3 v3.7.0
@@ -111,4 +111,4 @@ replace github.com/rvinformer/informer => ../
 
 replace github.com/rvinformer/informer/controllerruntime => ../controllerruntime
 
-replace github.com/rvinformer/informer/mirror => ../mirror
+replace github.com/rvinformer/informer/sqlsink => ../sqlsink

@@ -7,30 +7,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/rvinformer/informer"
+	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/mirror/pgtest"
+	"github.com/rvinformer/informer/mirror/internal/clusters"
+	"github.com/rvinformer/informer/mirror/internal/demo"
+	"github.com/rvinformer/informer/mirror/internal/mirrortest"
+	"github.com/rvinformer/informer/sqlsink/pgtest"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
 )
 
 // process is the mirror as a program of its own, which can be killed.
 type process struct {
 	command *exec.Cmd
-	out     *output
+	out     *mirrortest.Output
 }
 
 // crashes is a test that kills the mirror: a database, and the clusters that it mirrors.
@@ -41,10 +46,11 @@ type crashes struct {
 	address    string // of the PostgreSQL database
 	server     *pgtest.Server
 	kubeconfig string
-	clusters   []*demoCluster
+	mirrored   []mirrortest.Cluster
 	running    *process
-	churn      *churn // nil while nothing changes
-	deletes    int    // the first so many kinds of objects are deleted too, by now
+	churn      *errgroup.Group // nil while nothing changes
+	quiet      func()          // ends the changes
+	deletes    int             // the first so many kinds of objects are deleted too, by now
 
 	starts, feeds   int // that were compared
 	silent, resumed int // those of them without a list
@@ -84,7 +90,7 @@ func testKills(t *testing.T, server *pgtest.Server) {
 			}
 			c.start()
 		}
-		c.deletes = c.IntN(3) * len(demoKinds()) / 2
+		c.deletes = c.IntN(3) * len(demo.Kinds()) / 2
 		c.change(true)
 		time.Sleep(time.Duration(c.Int64N(int64(250 * time.Millisecond))))
 		if c.server != nil && c.IntN(2) == 0 {
@@ -108,7 +114,7 @@ func testKills(t *testing.T, server *pgtest.Server) {
 	t.Logf("of %d starts that were compared, %d listed nothing; of their %d feeds, %d went on without a list", c.starts, c.silent, c.feeds, c.resumed)
 
 	// An orderly stop leaves nothing to list.
-	feeds := len(c.clusters) * len(demoKinds())
+	feeds := len(c.mirrored) * len(demo.Kinds())
 	require.Eventually(t, func() bool { return len(settledLine.FindAllString(c.running.out.String(), -1)) == feeds }, soon, 100*time.Millisecond)
 	require.NoError(t, c.running.command.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, c.running.command.Wait(), c.running.out)
@@ -139,12 +145,12 @@ func newCrashes(t *testing.T, random *rand.Rand, server *pgtest.Server) *crashes
 	} else {
 		c.path = filepath.Join(t.TempDir(), "mirror.db")
 	}
-	var endpoints []endpoint
+	var endpoints []clusters.Endpoint
 	for _, name := range []string{"east", "west"} {
-		cluster := newTestCluster(t, name, 150, informertest.Options{})
-		c.clusters, endpoints = append(c.clusters, cluster), append(endpoints, cluster.endpoint())
+		cluster := mirrortest.NewCluster(t, name, 150, informertest.Options{})
+		c.mirrored, endpoints = append(c.mirrored, cluster), append(endpoints, cluster.Endpoint())
 	}
-	c.kubeconfig = writeKubeconfig(t, endpoints...)
+	c.kubeconfig = mirrortest.Kubeconfig(t, endpoints...)
 	t.Cleanup(func() {
 		c.change(false)
 		if c.running != nil {
@@ -155,17 +161,17 @@ func newCrashes(t *testing.T, random *rand.Rand, server *pgtest.Server) *crashes
 }
 
 func (c *crashes) start() {
-	for _, cluster := range c.clusters {
-		cluster.server.ResetRequests()
+	for _, cluster := range c.mirrored {
+		cluster.Server.ResetRequests()
 	}
-	p := &process{out: newOutput()}
+	p := &process{out: mirrortest.NewOutput()}
 	p.command = mirrorCommand("--kubeconfig", c.kubeconfig, "--context=east", "--context=west")
 	if c.server != nil {
 		p.command.Args = append(p.command.Args, "--database", c.address)
 	} else {
 		p.command.Args = append(p.command.Args, "--db", c.path)
 	}
-	p.command.Stdout, p.command.Stderr = p.out.screen.out, p.out.screen.errs
+	p.command.Stdout, p.command.Stderr = p.out.Streams()
 	require.NoError(c, p.command.Start())
 	c.running = p
 }
@@ -192,19 +198,20 @@ func (c *crashes) lose() {
 // change starts or stops the changes.
 func (c *crashes) change(going bool) {
 	if c.churn != nil {
-		require.NoError(c, c.churn.Stop())
+		c.quiet()
+		require.NoError(c, c.churn.Wait())
 		c.churn = nil
 	}
 	if !going {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c.churn = &churn{cancel: cancel, going: &errgroup.Group{}}
-	for _, cluster := range c.clusters {
+	c.churn, c.quiet = &errgroup.Group{}, cancel
+	for _, cluster := range c.mirrored {
 		random := rand.New(rand.NewPCG(c.Uint64(), 0))
-		c.churn.going.Go(func() error {
+		c.churn.Go(func() error {
 			for ; ctx.Err() == nil; time.Sleep(2 * time.Millisecond) {
-				if err := changeAny(cluster, random, c.deletes); err != nil {
+				if err := cluster.ChangeAny(random, c.deletes); err != nil {
 					return err
 				}
 			}
@@ -215,32 +222,13 @@ func (c *crashes) change(going bool) {
 
 // whileDown changes this and that while no mirror runs, and may have the servers forget it.
 func (c *crashes) whileDown() {
-	for _, cluster := range c.clusters {
+	for _, cluster := range c.mirrored {
 		for range c.IntN(40) {
-			require.NoError(c, changeAny(cluster, c.Rand, c.deletes))
+			require.NoError(c, cluster.ChangeAny(c.Rand, c.deletes))
 		}
 		if c.IntN(4) == 0 {
-			cluster.server.Compact()
+			cluster.Server.Compact()
 		}
-	}
-}
-
-// changeAny creates, changes, deletes or recreates an object, and leaves at least one of each kind.
-// It deletes only those of the first kinds: after a deletion that its checkpoint does not know of,
-// an informer that was killed lists.
-func changeAny(of *demoCluster, random *rand.Rand, deletes int) error {
-	i := random.IntN(len(of.stock))
-	stock, what := of.stock[i], random.IntN(8)
-	switch {
-	case what == 0:
-		return stock.Create()
-	case what == 1 && i < deletes && stock.next-stock.first > 1:
-		return stock.Delete()
-	case what < 4 && i < deletes:
-		return stock.Recreate(random.Int())
-	default:
-		_, err := stock.Update(random.Int())
-		return err
 	}
 }
 
@@ -248,8 +236,8 @@ func changeAny(of *demoCluster, random *rand.Rand, deletes int) error {
 // that it stays so.
 func (c *crashes) settle(after string) {
 	c.Helper()
-	for _, cluster := range c.clusters {
-		for _, stock := range cluster.stock { // so that each feed has something to tell
+	for _, cluster := range c.mirrored {
+		for _, stock := range cluster.Stock { // so that each feed has something to tell
 			_, err := stock.Update(0)
 			require.NoError(c, err)
 		}
@@ -262,8 +250,8 @@ func (c *crashes) settle(after string) {
 	time.Sleep(50 * time.Millisecond)
 	require.Empty(c, c.differences(), "after %s:\n%s", after, c.running.out)
 	feeds, lists := 0, 0
-	for _, cluster := range c.clusters {
-		feeds, lists = feeds+len(cluster.stock), lists+len(listed(cluster.server))
+	for _, cluster := range c.mirrored {
+		feeds, lists = feeds+len(cluster.Stock), lists+len(cluster.Listed())
 	}
 	c.starts, c.feeds, c.resumed = c.starts+1, c.feeds+feeds, c.resumed+feeds-lists
 	if lists == 0 {
@@ -274,45 +262,78 @@ func (c *crashes) settle(after string) {
 // caughtUp compares the resource versions.
 func (c *crashes) caughtUp() (equal bool) {
 	equal = true
-	c.read(func(db database, of place, server *informertest.Server) {
-		want, err := server.ResourceVersions(of.resource, "")
+	c.read(func(s *demo.Stock, server *informertest.Server, rows map[string]storedRow) {
+		want, err := server.ResourceVersions(s.Kind.Resource, "")
 		require.NoError(c, err)
-		storage := informer.NewResourceVersionStorage()
-		err = db.Seed(c.Context(), storage, of) // fails where there is no table yet
-		equal = equal && err == nil && maps.Equal(want, maps.Collect(storage.All()))
+		equal = equal && len(rows) == len(want)
+		for key, row := range rows {
+			equal = equal && row.resourceVersion == want[key]
+		}
 	})
 	return equal
 }
 
 // differences compares everything.
-func (c *crashes) differences() (all []error) {
-	c.read(func(db database, of place, server *informertest.Server) {
-		_, different, err := compare(c.Context(), db, of, server)
+func (c *crashes) differences() (all []string) {
+	c.read(func(s *demo.Stock, server *informertest.Server, rows map[string]storedRow) {
+		objects, err := server.List(s.Kind.Resource, "")
 		require.NoError(c, err)
-		all = append(all, different...)
+		for _, want := range objects {
+			key := cache.MetaObjectToName(want).String()
+			row, is := rows[key]
+			delete(rows, key)
+			unstructured.RemoveNestedField(want.Object, "metadata", "managedFields")
+			if !is || row.uid != string(want.GetUID()) || row.resourceVersion != want.GetResourceVersion() || !reflect.DeepEqual(row.object, want.Object) {
+				all = append(all, fmt.Sprintf("%s %s: the row is %v, the object %v", s.Kind.Resource.Resource, key, row, want.Object))
+			}
+		}
+		for key := range rows {
+			all = append(all, fmt.Sprintf("%s %s is in the database only", s.Kind.Resource.Resource, key))
+		}
 	})
 	return all
 }
 
-// read opens the database as another process would that only reads it, and visits all resources.
-func (c *crashes) read(visit func(db database, of place, server *informertest.Server)) {
-	db, closed := c.reader()
-	defer closed()
-	for _, cluster := range c.clusters {
-		for _, stock := range cluster.stock {
-			visit(db, place{cluster: cluster.name, resource: stock.kind.resource}, cluster.server)
+// storedRow is what a row has of an object.
+type storedRow struct {
+	uid, resourceVersion string
+	object               map[string]any
+}
+
+// read reads the database as any program does that is not mirror, and visits all resources. Where
+// there are no tables yet, there are no rows.
+func (c *crashes) read(visit func(s *demo.Stock, server *informertest.Server, rows map[string]storedRow)) {
+	driver, address := "pgx", c.address
+	if c.server == nil {
+		name := url.URL{Scheme: "file", Opaque: url.PathEscape(c.path), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
+		driver, address = "sqlite", name.String()
+	}
+	db, err := sql.Open(driver, address)
+	require.NoError(c, err)
+	defer func() { require.NoError(c, db.Close()) }()
+	for _, cluster := range c.mirrored {
+		for _, s := range cluster.Stock {
+			visit(s, cluster.Server, c.rows(db, cluster.Name, s))
 		}
 	}
 }
 
-func (c *crashes) reader() (db database, closed func()) {
-	if c.server != nil {
-		pool, err := pgxpool.New(c.Context(), c.address)
-		require.NoError(c, err)
-		return &postgres{name: c.address, pool: pool}, pool.Close
+func (c *crashes) rows(db *sql.DB, cluster string, s *demo.Stock) map[string]storedRow {
+	all := map[string]storedRow{}
+	found, err := db.QueryContext(c.Context(), fmt.Sprintf(`SELECT namespace, name, uid, resource_version, CAST(object AS text) FROM objects
+		WHERE cluster = '%s' AND "group" = '%s' AND version = '%s' AND resource = '%s'`, cluster, s.Kind.Resource.Group, s.Kind.Resource.Version, s.Kind.Resource.Resource))
+	if err != nil {
+		return nil
 	}
-	name := url.URL{Scheme: "file", Opaque: url.PathEscape(c.path), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
-	pool, err := sql.Open("sqlite", name.String())
-	require.NoError(c, err)
-	return &sqliteFile{path: c.path, reading: pool}, func() { pool.Close() }
+	defer found.Close()
+	for found.Next() {
+		var name cache.ObjectName
+		var row storedRow
+		var text []byte
+		require.NoError(c, found.Scan(&name.Namespace, &name.Name, &row.uid, &row.resourceVersion, &text))
+		require.NoError(c, utiljson.Unmarshal(text, &row.object))
+		all[name.String()] = row
+	}
+	require.NoError(c, found.Err())
+	return all
 }

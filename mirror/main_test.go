@@ -11,11 +11,20 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/mirror/internal/clusters"
+	"github.com/rvinformer/informer/mirror/internal/commandline"
+	"github.com/rvinformer/informer/mirror/internal/demo"
+	"github.com/rvinformer/informer/mirror/internal/mirrortest"
+	"github.com/rvinformer/informer/sqlsink"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
+
+// soon is for how long a test waits for what comes within seconds on an idle machine.
+const soon = 2 * time.Minute
 
 // asMirror in the environment makes the test binary the mirror itself: it need not be built again.
 const asMirror = "TEST_BINARY_IS_MIRROR"
@@ -25,12 +34,9 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if server, err := sharedPostgres(); err == nil {
-			err = server.Stop()
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
+		if err := mirrortest.StopPostgres(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
 		}
 		os.Exit(code)
 	}))
@@ -45,8 +51,8 @@ func mirrorCommand(arguments ...string) *exec.Cmd {
 
 // The demo, as a newcomer runs it: it ends by itself, and its database equals the servers.
 func TestDemoOnce(t *testing.T) {
-	to := newOutput()
-	code := run(t.Context(), []string{"--demo", "--demo-objects=600", "--once"}, to.screen)
+	to := mirrortest.NewOutput()
+	code := run(t.Context(), []string{"--demo", "--demo-objects=600", "--once"}, to.Screen)
 
 	require.Equal(t, exitOK, code, to)
 	require.Contains(t, to.String(), "21 synced, 0 failed")
@@ -55,8 +61,8 @@ func TestDemoOnce(t *testing.T) {
 
 func TestDemoRemovesItsDatabase(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	to := newOutput()
-	require.Equal(t, exitOK, run(t.Context(), []string{"--demo", "--demo-objects=30", "--once"}, to.screen), to)
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), []string{"--demo", "--demo-objects=30", "--once"}, to.Screen), to)
 
 	left, err := os.ReadDir(os.TempDir())
 	require.NoError(t, err)
@@ -67,12 +73,12 @@ func TestDemoRemovesItsDatabase(t *testing.T) {
 // The end of the terminal is an orderly end, and leaves nothing behind.
 func TestDemoRemovesItsDatabaseAtHangup(t *testing.T) {
 	dir := t.TempDir()
-	p := &process{out: newOutput()}
+	p := &process{out: mirrortest.NewOutput()}
 	p.command = mirrorCommand("--demo", "--demo-objects=30")
 	p.command.Env = append(p.command.Env, "TMPDIR="+dir)
-	p.command.Stdout, p.command.Stderr = p.out.screen.out, p.out.screen.errs
+	p.command.Stdout, p.command.Stderr = p.out.Streams()
 	running := make(chan struct{})
-	p.out.when(allSynced, func() { close(running) })
+	p.out.When(allSynced, func() { close(running) })
 	// A signal that nohup has this process ignore would be ignored by the mirror as well.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -89,13 +95,13 @@ func TestDemoRemovesItsDatabaseAtHangup(t *testing.T) {
 
 // allSynced matches the output of a demo whose resources are all synced.
 func allSynced(all string) bool {
-	return strings.Count(all, ": synced in ") == len(demoNames())*len(demoKinds())
+	return strings.Count(all, ": synced in ") == len(demo.Names())*len(demo.Kinds())
 }
 
 func TestDemoKeepsANamedDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.db")
-	to := newOutput()
-	require.Equal(t, exitOK, run(t.Context(), []string{"--demo", "--demo-objects=30", "--once", "--db", path, "--resources=pods"}, to.screen), to)
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), []string{"--demo", "--demo-objects=30", "--once", "--db", path, "--resources=pods"}, to.Screen), to)
 	require.Contains(t, to.String(), "3 synced, 0 failed")
 	require.FileExists(t, path)
 }
@@ -103,46 +109,46 @@ func TestDemoKeepsANamedDatabase(t *testing.T) {
 // Without --once, the end of the context (SIGINT) is the ordinary end.
 func TestDemoEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	to := newOutput()
-	to.when(allSynced, cancel)
-	require.Equal(t, exitOK, run(ctx, []string{"--demo", "--demo-objects=300"}, to.screen), to)
-	require.Empty(t, to.messages())
+	to := mirrortest.NewOutput()
+	to.When(allSynced, cancel)
+	require.Equal(t, exitOK, run(ctx, []string{"--demo", "--demo-objects=300"}, to.Screen), to)
+	require.Empty(t, to.Messages())
 }
 
 // Whoever stops a mirror before it was complete is told by its exit code.
 func TestInterruptedBeforeItIsSynced(t *testing.T) {
-	c := newTestCluster(t, "here", 100, informertest.Options{Wrap: forbid("secrets")})
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{Wrap: mirrortest.Forbid("secrets")})
 	ctx, cancel := context.WithCancel(t.Context())
-	to := newOutput()
-	to.when(func(all string) bool {
-		return has("here widgets.example.com: synced")(all) && has("secrets: 403 Forbidden")(all)
+	to := mirrortest.NewOutput()
+	to.When(func(all string) bool {
+		return mirrortest.Has("here widgets.example.com: synced")(all) && mirrortest.Has("secrets: 403 Forbidden")(all)
 	}, cancel)
-	args := []string{"--kubeconfig", writeKubeconfig(t, c.endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
-	require.Equal(t, exitFailed, run(ctx, args, to.screen), to)
-	require.Regexp(t, `mirror: here secrets: 403 Forbidden: secrets is forbidden: not for you; tried again within a minute\n`, to.messages())
-	require.Contains(t, to.messages(), "mirror: here secrets: not synced: 403 Forbidden")
+	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
+	require.Equal(t, exitFailed, run(ctx, args, to.Screen), to)
+	require.Regexp(t, `mirror: here secrets: 403 Forbidden: secrets is forbidden: not for you; tried again within a minute\n`, to.Messages())
+	require.Contains(t, to.Messages(), "mirror: here secrets: not synced: 403 Forbidden")
 }
 
 // A server that cannot be reached is asked again. The mirror says when, and waits.
 func TestUnreachableServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	to := newOutput()
-	to.when(has("connection refused"), cancel)
+	to := mirrortest.NewOutput()
+	to.When(mirrortest.Has("connection refused"), cancel)
 	path := filepath.Join(t.TempDir(), "mirror.db")
-	args := []string{"--kubeconfig", writeKubeconfig(t, endpoint{"gone", unreachable(t)}), "--db", path}
-	require.Equal(t, exitFailed, run(ctx, args, to.screen), to)
+	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "gone", Client: mirrortest.Unreachable(t)}), "--db", path}
+	require.Equal(t, exitFailed, run(ctx, args, to.Screen), to)
 	require.Regexp(t, `^mirroring 1 cluster into `+regexp.QuoteMeta(path)+`\n`, to)
-	require.Regexp(t, `mirror: gone: .*connection refused; asked again in [\d.]+m?s\n`, to.messages())
-	require.Regexp(t, `mirror: gone: not synced: .*connection refused\n$`, to.messages())
+	require.Regexp(t, `mirror: gone: .*connection refused; tried again within a minute\n`, to.Messages())
+	require.Regexp(t, `mirror: gone: not synced: .*connection refused\n$`, to.Messages())
 }
 
 // A resource that no cluster has leaves nothing to do: nothing is waited for, and nothing verified.
 func TestUnknownResource(t *testing.T) {
 	for _, args := range [][]string{{"--once"}, nil} {
-		to := newOutput()
+		to := mirrortest.NewOutput()
 		args = append(args, "--demo", "--demo-objects=30", "--resources=podz")
-		require.Equal(t, exitFailed, run(t.Context(), args, to.screen), to)
-		require.Contains(t, to.messages(), "mirror: demo-berlin: --resources podz: the cluster has no such resource\n")
+		require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
+		require.Contains(t, to.Messages(), "mirror: demo-berlin: the cluster has no resource podz that can be listed and watched; tried again within a minute\n")
 		require.NotContains(t, to.String(), "verified")
 	}
 }
@@ -162,35 +168,98 @@ func TestMisuse(t *testing.T) {
 		{[]string{"--demo", "postgres://me:secret@host/db"}, "unknown argument: the address of a database goes to --database"},
 		{[]string{"--database", "host=h", "password=secret"}, "unknown argument: the address of a database goes to --database"},
 	} {
-		to := newOutput()
-		require.Equal(t, exitMisused, run(t.Context(), tt.args, to.screen), tt.args)
-		require.Contains(t, to.messages(), tt.want)
+		to := mirrortest.NewOutput()
+		require.Equal(t, exitMisused, run(t.Context(), tt.args, to.Screen), tt.args)
+		require.Contains(t, to.Messages(), tt.want)
 		require.NotContains(t, to.String(), "secret")
 	}
 }
 
 func TestHelp(t *testing.T) {
-	to := newOutput()
-	require.Equal(t, exitOK, run(t.Context(), []string{"--help"}, to.screen))
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), []string{"--help"}, to.Screen))
 	require.Contains(t, to.String(), "--resources")
 }
 
 func TestUnreachableConfiguration(t *testing.T) {
 	dir := t.TempDir()
-	to := newOutput()
-	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", filepath.Join(dir, "none")}, to.screen))
-	require.Contains(t, to.messages(), "kubeconfig: ")
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", filepath.Join(dir, "none")}, to.Screen))
+	require.Contains(t, to.Messages(), "kubeconfig: ")
 
-	kubeconfig := writeKubeconfig(t, endpoint{name: "here", client: unreachable(t)})
-	to = newOutput()
-	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--context=there"}, to.screen))
-	require.Contains(t, to.messages(), "there")
+	kubeconfig := mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "here", Client: mirrortest.Unreachable(t)})
+	to = mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--context=there"}, to.Screen))
+	require.Contains(t, to.Messages(), "there")
 
-	to = newOutput()
-	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--context=here", "--context=here"}, to.screen))
-	require.Contains(t, to.messages(), "named twice")
+	to = mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--context=here", "--context=here"}, to.Screen))
+	require.Contains(t, to.Messages(), "named twice")
 
-	to = newOutput()
-	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--context=here", "--db", filepath.Join(dir, "no", "such", "dir.db")}, to.screen))
-	require.Contains(t, to.messages(), "dir.db: ")
+	to = mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--context=here", "--db", filepath.Join(dir, "no", "such", "dir.db")}, to.Screen))
+	require.Contains(t, to.Messages(), "dir.db: ")
+}
+
+// With --once, what is refused and what is down is reported, and the rest is done.
+func TestOnceReportsWhatFailed(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 200, informertest.Options{Wrap: mirrortest.Forbid("secrets")})
+	kubeconfig := mirrortest.Kubeconfig(t, c.Endpoint(), clusters.Endpoint{Name: "gone", Client: mirrortest.Unreachable(t)})
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	to := mirrortest.NewOutput()
+	args := []string{"--once", "--kubeconfig", kubeconfig, "--context=here", "--context=gone", "--db", path, "--timeout=30s"}
+
+	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
+	require.Contains(t, to.String(), "6 synced, 2 failed")
+	require.Regexp(t, `here +secrets .*FAILED: 403 Forbidden: secrets is forbidden: not for you`, to.String())
+	require.Regexp(t, `gone +\(discovery\) .*FAILED: .*connection refused`, to.String())
+	require.Contains(t, to.Messages(), "here secrets: 403 Forbidden")
+
+	db := mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path})
+	c.Equal(t, db, mirrortest.Pods, mirrortest.ConfigMaps, mirrortest.Widgets)
+}
+
+// With --once, an unknown resource is one failure among others.
+func TestOnceReportsAnUnknownResource(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
+	to := mirrortest.NewOutput()
+	args := []string{"--once", "--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--resources=pods,gadgets.example.com",
+		"--db", filepath.Join(t.TempDir(), "mirror.db")}
+	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
+	require.Contains(t, to.String(), "the cluster has no resource gadgets.example.com that can be listed and watched")
+	require.Contains(t, to.String(), "1 synced, 1 failed")
+}
+
+// The demo with PostgreSQL, as a newcomer runs it: its database equals the servers, and so it does
+// when other clusters have come under the same names.
+func TestDemoWithPostgres(t *testing.T) {
+	t.Parallel()
+	address := mirrortest.NewPostgres(t)
+	for range 2 {
+		to := mirrortest.NewOutput()
+		require.Equal(t, exitOK, run(t.Context(), []string{"--demo", "--demo-objects=600", "--once", "--database", address}, to.Screen), to)
+		require.Contains(t, to.String(), "21 synced, 0 failed")
+		require.Regexp(t, `verified: \d\d\d rows equal 3 servers`, to.String())
+	}
+}
+
+func TestDatabaseFlag(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/kept.db"
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), []string{"--demo", "--demo-objects=30", "--once", "--database", "sqlite:" + path}, to.Screen), to)
+	require.FileExists(t, path)
+	for _, tt := range []struct{ args, want string }{
+		{"--db=a --database=sqlite:b", "--db and --database: there is one database"},
+		{"--database=somewhere", "--database: the address is none of a database: it must be like postgres://user@host:5432/name"},
+		{"--database=", "--database: the address is none of a database"},
+		{"--database=sqlite:", "--database: the address is none of a database"},
+		{"--database=postgres://host:port/db", "--database: the address cannot be read as that of a PostgreSQL database"},
+	} {
+		to := mirrortest.NewOutput()
+		require.Equal(t, exitMisused, run(t.Context(), strings.Fields(tt.args), to.Screen), tt.args)
+		require.Contains(t, to.Messages(), tt.want)
+	}
 }

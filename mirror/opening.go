@@ -9,8 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/registry"
+	"github.com/rvinformer/informer/mirror/internal/commandline"
+	"github.com/rvinformer/informer/mirror/internal/display"
+	"github.com/rvinformer/informer/mirror/internal/follow"
+	"github.com/rvinformer/informer/sqlsink"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -23,11 +28,10 @@ const (
 // opening opens a database, and waits for it while its server is down. The status page shows it
 // meanwhile.
 type opening struct {
+	sqlsink.Config
 	name     string
-	open     func(context.Context) (database, error)
-	final    func(error) bool // trying again does not help
-	patience *patience
-	limit    time.Duration // of one try
+	patience follow.Patience // with --once, as for a cluster
+	limit    time.Duration   // of one try
 	say      func(line string)
 	began    time.Time
 
@@ -36,47 +40,42 @@ type opening struct {
 	last    time.Time
 }
 
-// opening prepares to open the database that the options name. With --once it is given up as a
-// cluster is.
-func (o options) opening(say func(line string)) *opening {
-	w := &opening{name: o.db, open: o.open, final: func(error) bool { return true }, limit: openPatience, say: say, began: time.Now()}
-	limit := time.Duration(0)
-	if o.once {
-		limit = o.timeout
-		w.limit = min(w.limit, limit)
+func newOpening(o commandline.Options, say func(line string)) *opening {
+	w := &opening{Config: sqlsink.Config{Address: o.Database}, limit: openPatience, say: say, began: time.Now()}
+	w.name, _ = sqlsink.Name(o.Database) // it was checked
+	if o.Once {
+		w.patience, w.limit = follow.Patience(o.Timeout), min(openPatience, o.Timeout)
 	}
-	w.patience = newPatience(limit, w.began)
-	if o.postgres != nil {
-		w.name, w.final = nameOf(o.postgres.ConnConfig), isFinal
+	if o.IsShared() {
+		w.Shards = o.Shards
 	}
 	return w
 }
 
 // Open opens the database. The error is one that trying again does not help against, or says that
 // there is no more patience, or why ctx has ended.
-func (w *opening) Open(ctx context.Context) (database, error) {
-	backoff := newRetryBackoff()
+func (w *opening) Open(ctx context.Context) (*sqlsink.Sink, error) {
+	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 15 * time.Second}
 	var said time.Time
 	for {
 		db, err := w.try(ctx)
 		if err == nil {
 			if !said.IsZero() {
-				w.say(fmt.Sprintf("database %s: open, after %s", w.name, round(time.Since(w.began))))
+				w.say(fmt.Sprintf("database %s: open, after %s", w.name, display.Round(time.Since(w.began))))
 			}
 			return db, nil
 		}
-		if w.final(err) || ctx.Err() != nil {
+		if strings.HasPrefix(w.Address, commandline.SQLite) || isFinal(err) || ctx.Err() != nil {
 			return nil, err
 		}
 		now := time.Now()
 		w.note(err, now)
-		w.patience.Failed(err)
-		if spent := w.patience.Spent(now, 0); spent != nil {
+		if spent := w.patience.Spent(err, w.began, w.began, now); spent != nil {
 			return nil, spent
 		}
 		pause := backoff.Step()
 		if now.Sub(said) >= openReminds {
-			w.say(fmt.Sprintf("%s; tried again in %s, and until it can be opened", oneLine(err), round(pause)))
+			w.say(fmt.Sprintf("%s; tried again in %s, and until it can be opened", display.Reason(err), display.Round(pause)))
 			said = now
 		}
 		select {
@@ -87,10 +86,10 @@ func (w *opening) Open(ctx context.Context) (database, error) {
 	}
 }
 
-func (w *opening) try(ctx context.Context) (database, error) {
+func (w *opening) try(ctx context.Context) (*sqlsink.Sink, error) {
 	within, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
-	db, err := w.open(within)
+	db, err := sqlsink.Open(within, w.Config)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("database %s: it cannot be opened within %s: %w", w.name, w.limit, err)
 	}
@@ -111,49 +110,25 @@ func (w *opening) Status() informer.Status {
 	s.Condition = informer.Condition{Reason: informer.ReasonNotStarted, Message: "opening the database", Since: w.began}
 	if w.problem != nil {
 		s.FailingSince = w.began
-		s.Condition.Reason, s.Condition.Message = informer.ReasonFailing, oneLine(w.problem)
+		s.Condition.Reason, s.Condition.Message = informer.ReasonFailing, display.Reason(w.problem)
 	}
 	return s
-}
-
-// ShowDatabase adds the database until it is open, so that the process is not ready before.
-func (b *board) ShowDatabase(source registry.Source) (remove func()) {
-	return b.informers.Add(registry.Labels{Informer: "database"}, source)
 }
 
 // isFinal reports whether a PostgreSQL server has answered what only a change of its settings, or
 // of the address, can mend. A server that does not answer may do so later, and one that starts,
 // ends, or has too many clients says so of itself.
 func isFinal(err error) bool {
-	state := stateOf(err)
-	if isUnusable(err) || state == "" {
-		return isUnusable(err)
+	unusable, answer := (*sqlsink.UnusableError)(nil), (*pgconn.PgError)(nil)
+	if errors.As(err, &unusable) {
+		return true
 	}
-	return slices.Contains([]string{
+	return errors.As(err, &answer) && len(answer.Code) == 5 && slices.Contains([]string{
 		"0A", // it lacks a feature
 		"22", // it does not take a value
 		"28", // the account or its password
 		"3D", // there is no such database
 		"3F", // nor schema
 		"42", // a right is missing, or a statement makes no sense to it
-	}, state[:2])
-}
-
-// oneLine is the text of an error of pgx, which has a line for each address of the server that was
-// tried.
-func oneLine(err error) string {
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
-	}
-	first, rest := lines[0], slices.Compact(lines[1:])
-	return strings.TrimSpace(first + " " + strings.Join(rest, ", "))
-}
-
-// stopped is err where a run was ended by its user before the database was open.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	return errors.New("stopped before the database was open")
+	}, answer.Code[:2])
 }

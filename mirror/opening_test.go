@@ -13,7 +13,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/mirror/pgtest"
+	"github.com/rvinformer/informer/mirror/internal/clusters"
+	"github.com/rvinformer/informer/mirror/internal/mirrortest"
+	"github.com/rvinformer/informer/sqlsink"
+	"github.com/rvinformer/informer/sqlsink/pgtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,26 +24,26 @@ import (
 // and the process is live but not ready.
 func TestPostgresThatIsDownAtTheStart(t *testing.T) {
 	server := pgtest.Start(t)
-	here := newTestCluster(t, "here", 100, informertest.Options{})
+	here := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
 	clusters := filepath.Join(t.TempDir(), "clusters")
 	require.NoError(t, os.Mkdir(clusters, 0o700))
-	require.NoError(t, os.Rename(writeKubeconfig(t, here.endpoint()), filepath.Join(clusters, "here")))
+	require.NoError(t, os.Rename(mirrortest.Kubeconfig(t, here.Endpoint()), filepath.Join(clusters, "here")))
 	for name, tt := range map[string]struct {
 		args   []string
 		synced string
 	}{
-		"contexts": {[]string{"--kubeconfig", writeKubeconfig(t, here.endpoint()), "--resources=pods"}, "here pods: synced in "},
-		"clusters": {[]string{"--clusters", clusters, "--resources=pods"}, "here: 1 resource synced\n"},
+		"contexts": {[]string{"--kubeconfig", mirrortest.Kubeconfig(t, here.Endpoint()), "--resources=pods"}, "here pods: synced in "},
+		"clusters": {[]string{"--clusters", clusters, "--resources=pods"}, "here: synced in "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := server.NewDatabase(t)
 			server.Kill(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			to := newOutput()
+			to := mirrortest.NewOutput()
 			waits, synced, ended := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-			to.when(has("tried again in "), func() { close(waits) })
-			go func() { ended <- run(ctx, append(tt.args, "--database", address, "--listen=localhost:0"), to.screen) }()
+			to.When(mirrortest.Has("tried again in "), func() { close(waits) })
+			go func() { ended <- run(ctx, append(tt.args, "--database", address, "--listen=localhost:0"), to.Screen) }()
 			select {
 			case <-waits:
 			case code := <-ended:
@@ -54,7 +57,7 @@ func TestPostgresThatIsDownAtTheStart(t *testing.T) {
 			code, body = get(t, link[1]+"livez?verbose")
 			require.Equal(t, http.StatusOK, code, body)
 
-			to.when(has(tt.synced), func() { close(synced) })
+			to.When(mirrortest.Has(tt.synced), func() { close(synced) })
 			server.Restart(t)
 			select {
 			case <-synced:
@@ -67,25 +70,25 @@ func TestPostgresThatIsDownAtTheStart(t *testing.T) {
 			cancel()
 			require.Equal(t, exitOK, <-ended, to)
 			require.Regexp(t, `^mirror: database postgres://\S+: failed to connect to .*; tried again in \d+ms, and until it can be opened\n`+
-				`mirror: database \S+: open, after \S+\n$`, to.messages())
+				`mirror: database \S+: open, after \S+\n$`, to.Messages())
 		})
 	}
 }
 
 // With --once, a closed port is believed after some tries. A stop ends the waiting at once.
 func TestPostgresThatStaysDown(t *testing.T) {
-	closed := "postgres://me:secret@" + unreachable(t).Host[len("http://"):] + "/none?sslmode=disable"
-	args := []string{"--kubeconfig", writeKubeconfig(t, endpoint{"here", unreachable(t)}), "--database", closed}
-	to := newOutput()
-	require.Equal(t, exitFailed, run(t.Context(), append(args, "--once"), to.screen), to)
-	require.Regexp(t, `(?m)^mirror: database .*connection refused$`, to.messages())
+	closed := "postgres://me:secret@" + mirrortest.Unreachable(t).Host[len("http://"):] + "/none?sslmode=disable"
+	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "here", Client: mirrortest.Unreachable(t)}), "--database", closed}
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), append(args, "--once"), to.Screen), to)
+	require.Regexp(t, `(?m)^mirror: database .*connection refused$`, to.Messages())
 	require.NotContains(t, to.String(), "secret")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	to = newOutput()
-	to.when(has("tried again in "), cancel)
-	require.Equal(t, exitFailed, run(ctx, args, to.screen), to)
-	require.Regexp(t, `mirror: stopped before the database was open\n$`, to.messages())
+	to = mirrortest.NewOutput()
+	to.When(mirrortest.Has("tried again in "), cancel)
+	require.Equal(t, exitFailed, run(ctx, args, to.Screen), to)
+	require.Regexp(t, `mirror: stopped before the database was open\n$`, to.Messages())
 }
 
 // What the server says of the account, its password or the name of the database is final, and told.
@@ -99,7 +102,7 @@ func TestPostgresThatRefuses(t *testing.T) {
 	require.NoError(t, rules.Close())
 	server := pgtest.Start(t, "hba_file="+rules.Name())
 	server.Query(t, "postgres", "CREATE ROLE me LOGIN PASSWORD 'right'; CREATE ROLE you LOGIN PASSWORD 'right'; CREATE DATABASE me")
-	kubeconfig := writeKubeconfig(t, endpoint{"here", unreachable(t)})
+	kubeconfig := mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "here", Client: mirrortest.Unreachable(t)})
 	as := func(user string) string {
 		return regexp.MustCompile(`user=\w+`).ReplaceAllString(server.URL("me"), "user="+user)
 	}
@@ -108,9 +111,9 @@ func TestPostgresThatRefuses(t *testing.T) {
 		server.URL("none"):            `database "none" does not exist`,
 		as("you") + "&password=right": `cannot create its tables: .*permission denied`,
 	} {
-		to := newOutput()
-		require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--database", address}, to.screen), to)
-		require.Regexp(t, want, to.messages())
+		to := mirrortest.NewOutput()
+		require.Equal(t, exitFailed, run(t.Context(), []string{"--kubeconfig", kubeconfig, "--database", address}, to.Screen), to)
+		require.Regexp(t, want, to.Messages())
 		require.NotContains(t, to.String(), "tried again")
 		require.NotContains(t, to.String(), "wrong")
 	}
@@ -122,7 +125,7 @@ func TestFinalErrorsOfPostgres(t *testing.T) {
 		final bool
 	}{
 		{errors.New("no route"), false},
-		{errAnotherMirror, true},
+		{&sqlsink.UnusableError{}, true},
 		{&pgconn.PgError{Code: "28P01"}, true},  // a wrong password
 		{&pgconn.PgError{Code: "28000"}, true},  // no such role
 		{&pgconn.PgError{Code: "3D000"}, true},  // no such database
@@ -135,10 +138,4 @@ func TestFinalErrorsOfPostgres(t *testing.T) {
 	} {
 		require.Equal(t, tt.final, isFinal(fmt.Errorf("database: %w", tt.err)), tt.err)
 	}
-}
-
-func TestErrorInOneLine(t *testing.T) {
-	require.Equal(t, "failed", oneLine(errors.New("failed")))
-	require.Equal(t, "failed to connect: a: refused, b: refused",
-		oneLine(errors.New("failed to connect:\n\ta: refused\n\ta: refused\n\tb: refused")))
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/rvinformer/informer/e2e/cluster"
 	"github.com/rvinformer/informer/e2e/proxy"
-	"github.com/rvinformer/informer/mirror/pgtest"
+	"github.com/rvinformer/informer/sqlsink/pgtest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/e2e/cluster"
-	"github.com/rvinformer/informer/mirror/pgtest"
+	"github.com/rvinformer/informer/sqlsink/pgtest"
 )
 
 // table is the database that all replicas write to.

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// churnTick is how often each simulated cluster changes.
+	churnTick = 25 * time.Millisecond
+	// churnHistory is after how many changes a simulated server is told to forget them.
+	churnHistory = 5000
+)
+
+// Churn keeps the objects of a demo changing, with one goroutine per cluster.
+type Churn struct {
+	cancel context.CancelFunc
+	going  *errgroup.Group
+}
+
+// Churn starts the changes. They go on until Stop, or until the context ends.
+func (d *Demo) Churn(ctx context.Context) *Churn {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &Churn{cancel: cancel, going: &errgroup.Group{}}
+	for _, of := range d.Clusters {
+		c.going.Go(func() error { return of.change(ctx) })
+	}
+	return c
+}
+
+// Stop ends the changes, waits for the last one, and says whether any failed. It may be called
+// again.
+func (c *Churn) Stop() error {
+	c.cancel()
+	return c.going.Wait()
+}
+
+func (c *Cluster) change(ctx context.Context) error {
+	tick := time.NewTicker(churnTick)
+	defer tick.Stop()
+	for changes := 1; ; changes++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := c.changeOne(); err != nil {
+			return fmt.Errorf("changing %s: %w", c.Name, err)
+		}
+		if changes%churnHistory == 0 {
+			c.Server.Compact()
+		}
+	}
+}
+
+// changeOne updates an object most of the time. Creations and deletions are equally likely, so that
+// the number of objects stays about the same.
+func (c *Cluster) changeOne() error {
+	of := c.Stock[rand.IntN(len(c.Stock))]
+	switch rand.IntN(8) {
+	case 0:
+		return of.Create()
+	case 1:
+		return of.Delete()
+	case 2:
+		return of.Recreate(rand.Int())
+	default:
+		_, err := of.Update(rand.Int())
+		return err
+	}
+}

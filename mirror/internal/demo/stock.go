@@ -1,0 +1,91 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rvinformer/informer/informertest"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Stock is all objects of one kind in one simulated cluster. Object number n exists if first <= n <
+// next. One goroutine.
+type Stock struct {
+	Kind        Kind
+	server      *informertest.Server
+	first, next int
+	revision    int
+}
+
+// Len is the number of objects.
+func (s *Stock) Len() int { return s.next - s.first }
+
+// Fill adds n objects, or as many as there are until the context ends.
+func (s *Stock) Fill(ctx context.Context, n int) error {
+	err := s.server.Load(s.Kind.Resource, func(yield func(runtime.Object) bool) {
+		for range n {
+			if ctx.Err() != nil || !yield(s.Kind.object(s.next, 0)) {
+				return
+			}
+			s.next++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// Create adds an object behind the last one.
+func (s *Stock) Create() error {
+	s.next++
+	return s.create(s.next - 1)
+}
+
+// Update changes the object with this number, counted from the first that exists, and returns its
+// new resource version: the empty one if there is no object.
+func (s *Stock) Update(number int) (resourceVersion string, err error) {
+	if s.Len() == 0 {
+		return "", nil
+	}
+	s.revision++
+	updated, err := s.server.Update(s.Kind.Resource, s.Kind.object(s.nth(number), s.revision))
+	if err != nil {
+		return "", fmt.Errorf("updating one of the %s: %w", s.Kind.Resource.Resource, err)
+	}
+	return updated.GetResourceVersion(), nil
+}
+
+// Recreate deletes an object and creates another one under the same name: only the UID tells them
+// apart.
+func (s *Stock) Recreate(number int) error {
+	if s.Len() == 0 {
+		return nil
+	}
+	if err := s.delete(s.nth(number)); err != nil {
+		return err
+	}
+	return s.create(s.nth(number))
+}
+
+// Delete removes the first object.
+func (s *Stock) Delete() error {
+	if s.Len() == 0 {
+		return nil
+	}
+	s.first++
+	return s.delete(s.first - 1)
+}
+
+func (s *Stock) create(number int) error {
+	_, err := s.server.Create(s.Kind.Resource, s.Kind.object(number, 0))
+	return err
+}
+
+func (s *Stock) delete(number int) error {
+	object := s.Kind.object(number, 0)
+	return s.server.Delete(s.Kind.Resource, object.GetNamespace(), object.GetName())
+}
+
+// nth is the number of an object that exists, for any number.
+func (s *Stock) nth(number int) int { return s.first + number%s.Len() }

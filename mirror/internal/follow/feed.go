@@ -1,0 +1,110 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet/shards"
+	"github.com/rvinformer/informer/mirror/internal/display"
+	"github.com/rvinformer/informer/sqlsink"
+)
+
+// maxRefused is how many refused rows of a resource are named.
+const maxRefused = 10
+
+// feed is the handler of one informer: it counts what the sink takes in, and tells what it does not.
+type feed struct {
+	target target
+	to     informer.BatchHandler
+	outage *outage
+	say    func(line string)
+	began  time.Time
+
+	mu      sync.Mutex
+	counts  display.Counts
+	refused map[string]bool // the keys that were told
+}
+
+// OnBatch has a batch written in one transaction. The informer tries again what fails.
+func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
+	err := f.to.OnBatch(ctx, events)
+	f.note(ctx, f.writes(events), err)
+	var refused informer.FailedEvents
+	if errors.As(err, &refused) {
+		f.tell(events, refused)
+	}
+	if err == nil || refused != nil {
+		f.count(events, refused)
+	}
+	return err
+}
+
+// note tells the outage what came of a write.
+func (f *feed) note(ctx context.Context, what iter.Seq[write], err error) {
+	var refused informer.FailedEvents
+	unusable := (*sqlsink.UnusableError)(nil)
+	switch {
+	case errors.As(err, &unusable): // the run ends with it
+	case err == nil, errors.As(err, &refused), errors.Is(err, shards.ErrStaleEpoch): // it is for another replica to write then
+		f.outage.written(what)
+	default:
+		f.outage.failed(ctx, what, err)
+	}
+}
+
+// count adds the events that were taken in.
+func (f *feed) count(events []informer.Event, but informer.FailedEvents) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, e := range events {
+		if len(but) > 0 && but[0].Index == i { // they are sorted
+			but = but[1:]
+			continue
+		}
+		f.counts.Add(e)
+	}
+}
+
+// tell tells each row that the database refuses, once.
+func (f *feed) tell(events []informer.Event, refused informer.FailedEvents) {
+	var lines []string
+	f.mu.Lock()
+	for _, one := range refused {
+		key := events[one.Index].Key
+		if f.refused[key] || len(f.refused) == maxRefused {
+			continue
+		}
+		if f.refused == nil {
+			f.refused = map[string]bool{}
+		}
+		f.refused[key] = true
+		lines = append(lines, fmt.Sprintf("%s: %s is refused, and tried again: %v", placeOf(f.target), key, one.Err))
+	}
+	f.mu.Unlock()
+	for _, line := range lines {
+		f.say(line)
+	}
+}
+
+// writes are what a batch writes.
+func (f *feed) writes(events []informer.Event) iter.Seq[write] {
+	return func(yield func(write) bool) {
+		for _, e := range events {
+			if e.Type != informer.Synced && !yield(write{f.target, e.Key}) {
+				return
+			}
+		}
+	}
+}
+
+// Counts are what the sink has taken in so far.
+func (f *feed) Counts() display.Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.counts
+}

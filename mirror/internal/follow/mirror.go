@@ -1,0 +1,195 @@
+// Package follow brings what clusters have into a database. A fleet finds the resources of each
+// cluster and follows them; the handler and the checkpoint of each informer are a sink's, so that a
+// batch is acknowledged when its transaction is committed.
+package follow
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/mirror/internal/display"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Group is the name of the one group of resources: all that are mirrored.
+const Group = "all"
+
+// UserAgent names mirror to API servers.
+const UserAgent = "rvinformer-mirror"
+
+const (
+	// The clients' own brakes. A cluster with hundreds of resources starts that many lists at once;
+	// the server's priority and fairness does the rest.
+	clientQPS, clientBurst = 50, 300
+	// maxWorkers is how many batches of one resource may be on their way into the database: while
+	// one is committed, the next is brought there.
+	maxWorkers = 2
+	// maxWaiting bounds the bytes of all objects that are read and not in the database yet. Beyond
+	// it the informers stop reading from their servers.
+	maxWaiting = 4 << 20
+)
+
+// Config says what to mirror. Database and Say are required.
+type Config struct {
+	Database  Database
+	Say       func(line string) // gets what is said once, such as that nothing can be written
+	Resources []string          // patterns of package fleet; none = all
+	Shards    int               // of each cluster; 0 = 1
+	Prune     []string
+	PageSize  int64 // of lists; 0 = the informer's default
+	BeginAnew bool  // replace the rows and the checkpoint of another cluster
+	// Relist looks at all objects again, also where a checkpoint says how far the database is. Only
+	// a list tells when the database is up to date: a watch that goes on from a checkpoint tells
+	// what has happened since, but never that this was all.
+	Relist   bool
+	Patience Patience // for a first sync
+}
+
+// Mirror is one run. It is Work for replicas that share it.
+type Mirror struct {
+	*fleet.Fleet
+	config  Config
+	members *factory.Factory
+	outage  *outage
+	began   time.Time
+
+	mu       sync.Mutex
+	feeds    map[target]*feed
+	followed map[string]bool // clusters that have an informer for each resource
+	progress map[display.Place]progress
+	last     []display.Row // after the end
+}
+
+// target is what a feed brings: a fleet.Target without what follows from it.
+type target struct {
+	unit     fleet.Unit
+	resource schema.GroupVersionResource
+}
+
+// New prepares a run without clusters. The error is about the Resources.
+func New(config Config) (m *Mirror, err error) {
+	m = &Mirror{
+		config: config, members: factory.New(), began: time.Now(),
+		outage: newOutage("database "+config.Database.String(), config.Say),
+		feeds:  map[target]*feed{}, followed: map[string]bool{}, progress: map[display.Place]progress{},
+	}
+	m.Fleet, err = fleet.New(fleet.Config{
+		// By namespace, because a row is found by its name: of an object that is created anew, the
+		// shard by UID is another one, whose owner may be faster than the owner that sees the
+		// deletion.
+		Groups:    []fleet.Group{{Name: Group, Resources: config.Resources, Shards: config.Shards, ShardBy: informer.ShardByNamespace}},
+		Budget:    informer.NewBudget(maxWaiting),
+		Factory:   m.members,
+		Configure: m.configure,
+		Known:     m.known,
+	})
+	return m, err
+}
+
+// Add adds a cluster.
+func (m *Mirror) Add(name string, client *rest.Config) error {
+	client = rest.CopyConfig(client)
+	client.UserAgent = UserAgent
+	client.QPS, client.Burst = clientQPS, clientBurst
+	return m.Fleet.Add(name, client)
+}
+
+// configure is what the fleet asks for before it starts an informer, and again after an error: the
+// rows have to be known before anything is followed, or those of objects that are gone would stay.
+func (m *Mirror) configure(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
+	place := m.config.Database.Place(t)
+	storage, err := place.Storage(ctx)
+	if err != nil {
+		return informer.InformerConfig{}, err
+	}
+	f := &feed{target: target{t.Unit, t.Resource}, to: place.Handler(), outage: m.outage, say: m.config.Say, began: time.Now()}
+	m.mu.Lock()
+	m.feeds[f.target] = f
+	m.mu.Unlock()
+	return informer.InformerConfig{
+		Storage:           storage,
+		BatchHandler:      f,
+		Checkpoint:        &checkpoint{CheckpointStore: place.Checkpoint(), feed: f, hidden: m.config.Relist, last: newLastCheckpoint(ctx)},
+		BeginAnew:         m.config.BeginAnew,
+		ExampleObject:     &informer.RawObject{},
+		Prune:             m.config.Prune,
+		Workers:           min(maxWorkers, m.config.Database.Writers()),
+		WatchListPageSize: m.config.PageSize,
+		ErrorHandler:      func(*informer.Reflector, error) {}, // the status has it
+	}, nil
+}
+
+// known is what the fleet asks when a unit has an informer for each of its resources. It includes
+// what other shards have: a shard without rows of a resource has nothing to delete.
+func (m *Mirror) known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
+	known, err := m.config.Database.Known(ctx, u)
+	if err == nil {
+		m.mu.Lock()
+		m.followed[u.Cluster] = true
+		m.mu.Unlock()
+	}
+	return known, err
+}
+
+// RunUnit follows a unit until the context ends. What is not written then, its next owner writes.
+func (m *Mirror) RunUnit(ctx context.Context, u fleet.Unit) error {
+	defer m.outage.forget(u)
+	return m.Fleet.RunUnit(ctx, u)
+}
+
+// Run runs work, which is Fleet.Run or that of a replica, until the context ends, the database is
+// found to be unusable, or during returns, which runs meanwhile. It returns after the batches in
+// progress are written and every goroutine has ended. The error is that of work and during, and
+// what could not be written; or, alone, what is wrong with the database.
+func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(m.config.Database.Context(ctx))
+	defer cancel()
+	working, stop := context.WithCancel(context.WithoutCancel(ctx)) // the rows are looked at before
+	defer stop()
+	var running sync.WaitGroup
+	var failed error
+	running.Go(func() {
+		defer cancel()
+		failed = work(working)
+	})
+	err := during(ctx)
+	rows := m.Rows()
+	m.mu.Lock()
+	m.last = rows
+	m.mu.Unlock()
+	cancel()
+	stop()
+	running.Wait()
+	if unusable := m.config.Database.Err(); unusable != nil {
+		return unusable
+	}
+	return errors.Join(err, failed, m.outage.unwritten())
+}
+
+// Follow is Fleet.Run as work for Run.
+func (m *Mirror) Follow(ctx context.Context) error {
+	m.Fleet.Run(ctx)
+	return nil
+}
+
+// informers are those that run, by what they follow.
+func (m *Mirror) informers() map[target]informer.ResourceVersionInformer {
+	all := map[target]informer.ResourceVersionInformer{}
+	for _, member := range m.members.Members() {
+		key := member.Key()
+		if i, is := member.Informer().(informer.ResourceVersionInformer); is {
+			all[target{fleet.Unit{Cluster: key.Cluster, Group: key.Variant, Shard: key.Shard}, key.Resource}] = i
+		}
+	}
+	return all
+}
+
+func placeOf(t target) display.Place {
+	return display.Place{Cluster: t.unit.Cluster, Resource: t.resource.GroupResource()}
+}

@@ -1,0 +1,98 @@
+package mirrortest
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+)
+
+// Gate stands before a server, at an address that stays the same while it is shut and opened again.
+type Gate struct {
+	t       testing.TB
+	address string
+	behind  string
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    map[net.Conn]bool
+	going    sync.WaitGroup
+}
+
+func NewGate(t testing.TB, c Cluster) *Gate {
+	g := &Gate{t: t, address: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	g.Lead(c)
+	t.Cleanup(g.Shut)
+	return g
+}
+
+func (g *Gate) Config() *rest.Config { return &rest.Config{Host: "http://" + g.address} }
+
+func (g *Gate) Open() {
+	listener, err := net.Listen("tcp", g.address)
+	require.NoError(g.t, err)
+	g.mu.Lock()
+	g.listener, g.address = listener, listener.Addr().String()
+	g.mu.Unlock()
+	g.going.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // shut
+			}
+			g.pass(listener, conn)
+		}
+	})
+}
+
+// Lead lets the gate lead to a cluster from now on.
+func (g *Gate) Lead(to Cluster) {
+	g.Shut()
+	g.behind = strings.TrimPrefix(to.Server.URL(), "http://")
+	g.Open()
+}
+
+// pass connects the two sides until either ends, unless the gate was shut meanwhile.
+func (g *Gate) pass(through net.Listener, conn net.Conn) {
+	server, err := net.Dial("tcp", g.behind)
+	if err != nil {
+		conn.Close()
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.listener != through {
+		conn.Close()
+		server.Close()
+		return
+	}
+	for from, to := range map[net.Conn]net.Conn{conn: server, server: conn} {
+		g.conns[from] = true
+		g.going.Go(func() {
+			io.Copy(to, from)
+			to.Close()
+			from.Close()
+		})
+	}
+}
+
+// Shut refuses and cuts all connections.
+func (g *Gate) Shut() {
+	g.mu.Lock()
+	if g.listener == nil {
+		g.mu.Unlock()
+		return
+	}
+	g.listener.Close()
+	g.listener = nil
+	for conn := range g.conns {
+		conn.Close()
+	}
+	clear(g.conns)
+	g.mu.Unlock()
+	g.going.Wait()
+}
