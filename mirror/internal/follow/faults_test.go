@@ -297,18 +297,17 @@ func TestConnectionBreaksWhileCheckpointIsLoaded(t *testing.T) {
 	require.Empty(t, c.Listed())
 }
 
-// A row that the database refuses is told once, and does not hold up the others. It is written when
-// the object changes.
+// A row that the database refuses is told once, and given up after some tries. Its resource does not
+// count as synced.
 func TestRefusedRowIsToldOnce(t *testing.T) {
 	t.Parallel()
 	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
 	db := openFile(t)
-	f, refusals := newFaulty(db), 0
+	f := newFaulty(db)
 	f.write = func(events []informer.Event) error {
 		var refused informer.FailedEvents
 		for i, e := range events {
 			if e.Key == "node-000000" && e.Type == informer.Added {
-				refusals++
 				refused = append(refused, informer.FailedEvent{Index: i, Err: errors.New("value too long")})
 			}
 		}
@@ -318,11 +317,9 @@ func TestRefusedRowIsToldOnce(t *testing.T) {
 		return nil
 	}
 	r := start(t, setting{Config: Config{Database: f, Resources: []string{"nodes"}}, endpoints: []clusters.Endpoint{c.Endpoint()}})
-	require.Eventually(t, func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return refusals > 2
-	}, soon, time.Millisecond)
+	r.settle(t)
+	r.says(t, "1 row refused")
 	require.NoError(t, r.stop())
-	require.Equal(t, "mirror: here nodes: node-000000 is refused, and tried again: value too long\n", r.out.Messages())
+	require.True(t, r.Rows()[0].Failed)
+	require.Equal(t, "mirror: here nodes: node-000000 is refused: value too long\nmirror: here nodes: 1 row refused by the database\n", r.out.Messages())
 }

@@ -83,7 +83,7 @@ func (f *feed) tell(events []informer.Event, refused informer.FailedEvents) {
 			f.refused = map[string]bool{}
 		}
 		f.refused[key] = true
-		lines = append(lines, fmt.Sprintf("%s: %s is refused, and tried again: %v", placeOf(f.target), key, one.Err))
+		lines = append(lines, fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), key, one.Err))
 	}
 	f.mu.Unlock()
 	for _, line := range lines {

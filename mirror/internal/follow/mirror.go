@@ -30,6 +30,8 @@ const (
 	// maxWorkers is how many batches of one resource may be on their way into the database: while
 	// one is committed, the next is brought there.
 	maxWorkers = 2
+	// maxAttempts is how often a row is tried that the database refuses.
+	maxAttempts = 6
 	// maxWaiting bounds the bytes of all objects that are read and not in the database yet. Beyond
 	// it the informers stop reading from their servers.
 	maxWaiting = 4 << 20
@@ -119,6 +121,7 @@ func (m *Mirror) configure(ctx context.Context, t fleet.Target) (informer.Inform
 		BeginAnew:         m.config.BeginAnew,
 		ExampleObject:     &informer.RawObject{},
 		Prune:             m.config.Prune,
+		MaxAttempts:       maxAttempts,
 		Workers:           min(maxWorkers, m.config.Database.Writers()),
 		WatchListPageSize: m.config.PageSize,
 		ErrorHandler:      func(*informer.Reflector, error) {}, // the status has it

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/mirror/internal/display"
@@ -104,7 +105,10 @@ func (m *Mirror) rowLocked(f *feed, status informer.Status) display.Row {
 		r.Failed, r.Problem = true, spent.Error()
 		return r
 	}
-	if isOwn(status.LastError) {
+	switch {
+	case status.DeadLetters > 0:
+		r.Problem, r.Synced, r.Failed = english.Plural(status.DeadLetters, "row", "")+" refused by the database", false, true
+	case isOwn(status.LastError):
 		r.Problem, r.Retry = display.Reason(status.LastError), triedAgain
 	}
 	return r
