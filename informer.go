@@ -206,8 +206,8 @@ type InformerConfig struct {
 
 	// Transform changes an object before the handler sees it. It may change its
 	// argument, unless that is a *RawObject. It is not given tombstones. Where it
-	// fails, the object is skipped and reported. With Workers, it is called side by
-	// side, as the handler is.
+	// fails, the object is skipped and reported. With Workers, and during a Redeliver, it is called
+	// side by side.
 	Transform cache.TransformFunc
 
 	// Keep are the only fields to keep of each object, for instance "metadata.labels",
@@ -313,6 +313,26 @@ type ResourceVersionInformer interface {
 	// ErrServerRestored if versions cannot be compared; the error of ctx, or ErrStopped if Run has
 	// ended meanwhile.
 	Audit(ctx context.Context, opts AuditOptions) (AuditReport, error)
+	// Redeliver delivers objects once more to the handler, in their newest state and as updates,
+	// while the watch goes on: after the handler was mended, for instance, or what it writes to was
+	// restored or has got new columns. It returns when the handler has acknowledged all of them. An
+	// object that changes meanwhile is delivered in its newer state, one that is deleted as a
+	// deletion, and never in a state older than one that was acknowledged.
+	//
+	// The objects are listed beside the watch, in pages of the newest state. They wait for the
+	// Budget as others do. Changes that the watch brings go before them, and
+	// Status.ResourceVersion does not wait for them. Progress is in Status.Redelivery and in the
+	// Checkpoint: if Run ends meanwhile, also by a crash, the next Run goes on with it by itself,
+	// and delivers some of the objects twice. If ctx ends, it is given up.
+	//
+	// Of Keys, those that the server does not have are delivered as deletions, unless the informer
+	// follows a Shard. Without Keys and Selector, those deletions are delivered again that the
+	// handler has not acknowledged.
+	//
+	// The error says what is wrong with the options, or wraps ErrNotRunning, ErrNotSynced before the
+	// first list is delivered, ErrRedelivering if another one is under way, ErrStopped if Run has
+	// ended, or the error of ctx. Requests that fail are made again: see Status.Redelivery.
+	Redeliver(ctx context.Context, opts RedeliverOptions) error
 	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
 	// there is nothing: neither is an object acknowledged, nor does a change wait.
 	Lookup(key string) (Belief, bool)
@@ -387,6 +407,7 @@ func newResourceVersionInformer(name string, config checkedConfig) *resourceVers
 			Report:    &r.setup.Report,
 		}, &config.Storage.versions)
 	}
+	options.Objects = r.objects
 	if config.AuditEvery > 0 {
 		every, opts := config.AuditEvery, config.AuditOptions
 		options.Beside = func(ctx context.Context) { i.auditor().Repeat(ctx, every, opts) }
@@ -423,6 +444,7 @@ func (i *resourceVersionInformer) Status() Status {
 	s.Shard = i.reflector.setup.Shard
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	s.Condition = i.reflector.setup.Report.Condition()
+	s.Redelivery = i.flow.Redelivery()
 	return s
 }
 
@@ -437,6 +459,11 @@ func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) 
 func (i *resourceVersionInformer) auditor() auditor.Auditor {
 	r := i.reflector
 	return auditor.Auditor{Setup: &r.setup, PageSize: r.WatchListPageSize, Patience: source.Patience(r.StallTimeout), Informer: i.flow.Audited}
+}
+
+// Redeliver delivers objects once more.
+func (i *resourceVersionInformer) Redeliver(ctx context.Context, opts RedeliverOptions) error {
+	return i.flow.Redeliver(ctx, opts)
 }
 
 // WaitUntil waits until the handler has acknowledged a resource version and all before it.

@@ -325,6 +325,11 @@ func (r *Reflector) HasInitializedSynced() bool {
 
 // newFollower returns a follower for a run that puts what it reads into a sink.
 func (r *Reflector) newFollower(into sink.Sink) *follower.Follower {
+	return r.setup.Follower(into, r.tuning())
+}
+
+// tuning is how a run asks and waits.
+func (r *Reflector) tuning() follower.Tuning {
 	t := follower.Tuning{
 		ListMode:           r.mode,
 		PageSize:           r.WatchListPageSize,
@@ -338,7 +343,7 @@ func (r *Reflector) newFollower(into sink.Sink) *follower.Follower {
 	if r.mode == fieldsDecide {
 		t.ListMode, t.CacheFirst = ListModePaged, !r.ForcePaginatedList
 	}
-	return r.setup.Follower(into, t)
+	return t
 }
 
 // newStoreFollower returns a follower that fills the reflector's store.

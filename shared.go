@@ -326,7 +326,7 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 // ResourceVersion, CurrentAsOf and OldestQueued, and CheckpointTime of those that have one, the
 // most Objects, the newest LastContact and LastError, the Condition to act on first, and the sums
 // of all counts, which include those of handlers that were removed. LastAudit is
-// one that found something, if there is one. Checkpoint is that of the
+// one that found something, if there is one, and Redelivery the first one under way. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
 // ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
 // of an informer that does not run.
@@ -382,6 +382,22 @@ func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOpt
 		}
 	}
 	return all, nil
+}
+
+// Redeliver delivers objects once more to the handlers that are there, one after the other: see
+// ResourceVersionInformer. An error ends it, and names the handler; it is ErrNoHandler if there is
+// none.
+func (s *SharedResourceVersionInformer) Redeliver(ctx context.Context, opts RedeliverOptions) error {
+	handlers := s.Handlers()
+	if len(handlers) == 0 {
+		return fmt.Errorf("redelivery of %s: %w", s.name, ErrNoHandler)
+	}
+	for _, h := range handlers {
+		if err := h.Redeliver(ctx, opts); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WaitUntil waits until all handlers that there are have acknowledged a resource version and all
@@ -476,6 +492,11 @@ func (h *HandlerRegistration) totals() report.Totals {
 // Audit compares the Storage of the handler with the server: see ResourceVersionInformer.
 func (h *HandlerRegistration) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {
 	return h.informer.Audit(ctx, opts)
+}
+
+// Redeliver delivers objects once more to the handler: see ResourceVersionInformer.
+func (h *HandlerRegistration) Redeliver(ctx context.Context, opts RedeliverOptions) error {
+	return h.informer.Redeliver(ctx, opts)
 }
 
 // WaitUntil waits until the handler has acknowledged a resource version and all before it: see

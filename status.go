@@ -130,6 +130,9 @@ type Status struct {
 	// before that.
 	AuditEvery  time.Duration
 	LastAudited time.Time
+	// Redelivery is how far Redeliver has come, nil while nothing is delivered again. Between two
+	// Runs it is what the next one goes on with.
+	Redelivery *RedeliveryStatus
 }
 
 // Counts is what an informer has done since it was made, in numbers.
@@ -188,6 +191,9 @@ func together(a, b Status) Status {
 	}
 	if a.AuditEvery == 0 || b.AuditEvery != 0 && b.LastAudited.Before(a.LastAudited) {
 		a.AuditEvery, a.LastAudited = b.AuditEvery, b.LastAudited
+	}
+	if a.Redelivery == nil {
+		a.Redelivery = b.Redelivery
 	}
 	if a.ResumedTime.IsZero() {
 		a.ResumedFrom, a.ResumedTime = b.ResumedFrom, b.ResumedTime

@@ -7,6 +7,9 @@ import (
 // MetadataResourceVersion names the resource version in the metadata of a checkpoint.
 const MetadataResourceVersion = "resourceVersion"
 
+// MetadataRedelivery names the redelivery that is under way.
+const MetadataRedelivery = "redelivery"
+
 // MetadataShard names the shard.
 const MetadataShard = "shard"
 

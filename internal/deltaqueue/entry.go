@@ -53,6 +53,8 @@ type Entry struct {
 	unattempted bool
 	// unseen: see Unseen.
 	unseen bool
+	// again: see Again. A repeat has no more than the consumer has acknowledged before.
+	again, repeat bool
 	// due is when a parked entry is tried again, and turn its place among those that are
 	// due then.
 	due       time.Time
@@ -81,6 +83,7 @@ type stage int
 
 const (
 	ready     stage = iota // waits to be taken
+	late                   // a repeat that waits to be taken behind those that are ready
 	blocked                // waits for an older entry of its key that is taken
 	parked                 // waits until it is due to be tried again, or something newer comes
 	postponed              // waits until it is due, whatever comes
@@ -95,6 +98,13 @@ func (e *Entry) Room() []Delta {
 	}
 	return e.seen[:0]
 }
+
+// Again tells that the consumer is to be given what the entry has although it may have acknowledged
+// that before.
+func (e *Entry) Again() bool { return e.again }
+
+// IsRepeat reports whether the entry has no more than a redelivery has put.
+func (e *Entry) IsRepeat() bool { return e.repeat }
 
 // Unseen notes, for an entry that is taken, that the consumer never saw the object whose end comes
 // first in Deltas, and so is not told of that end. When it is given the entry again, it is only

@@ -146,8 +146,15 @@ func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	}
 	q.account.grow(e.bytes()-before, 0)
 	e.Version, e.generation = newer.Version, newer.generation
+	e.again = e.again || newer.again
 	q.syncing.merge(e, newer)
-	q.order.remove(newer)
+	if e.repeat && !newer.repeat {
+		q.order.remove(e)
+		q.order.replace(newer, e)
+		e.repeat, e.seq, e.resume, e.current, e.Arrived = false, newer.seq, newer.resume, newer.current, newer.Arrived
+	} else {
+		q.order.remove(newer)
+	}
 	q.unlinkLocked(newer)
 	return newer
 }
@@ -177,6 +184,7 @@ func (q *Queue) finishLocked(e *Entry) {
 	q.attemptedLocked(e)
 	q.account.grow(-e.bytes(), 0)
 	q.order.remove(e)
+	q.repeats.givenBackLocked(e)
 	q.advancedLocked()
 	q.checkSettledLocked()
 	next := e.newer

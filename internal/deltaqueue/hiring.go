@@ -22,7 +22,7 @@ func (h *hiring) leave() {
 // there is none that waits for parked entries.
 func (q *Queue) hireLocked() {
 	h := &q.hiring
-	needed := q.ready.first != nil && h.idle == 0 || len(q.parking.heap) > 0 && h.hired == 0
+	needed := q.canTakeLocked() && h.idle == 0 || len(q.parking.heap) > 0 && h.hired == 0
 	if h.start != nil && needed && h.hired < h.most {
 		h.hired++
 		h.start()

@@ -122,6 +122,7 @@ type Queue struct {
 	frontier   frontier
 	settling   settling
 	audit      audit
+	repeats    repeats
 	// changed fires when something happens that a waiting Put or Take may wait for, and places
 	// when a Put that waits for a full queue should go on.
 	changed, places signal
@@ -150,6 +151,7 @@ func New(opts Options) *Queue {
 		waiting:        opts.Waiting,
 		order:          line{which: inOrder},
 		ready:          line{which: inReady},
+		repeats:        repeats{line: line{which: inReady}},
 		account:        account{budget: opts.Budget, starved: opts.Starved},
 		hiring:         hiring{start: opts.Hire, most: max(opts.Workers, 1)},
 		syncing:        syncing{done: opts.Synced, note: opts.NoteSynced},
@@ -315,9 +317,14 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	e := q.mergingInto(newest)
 	if e == nil {
 		e = q.newEntryLocked(d, newest)
-	} else if e.stage == parked {
-		q.parking.remove(e)
-		q.readyLocked(e)
+	} else {
+		if e.repeat {
+			q.renewLocked(e)
+		}
+		if e.stage == parked {
+			q.parking.remove(e)
+			q.readyLocked(e)
+		}
 	}
 	q.frontier.ahead = true
 	before := e.bytes()
@@ -349,10 +356,14 @@ func (q *Queue) mergingInto(newest *Entry) *Entry {
 }
 
 // newEntryLocked makes an entry for d. Older is the newest one of its key so far, nil for none.
-func (q *Queue) newEntryLocked(d Delta, older *Entry) *Entry {
+func (q *Queue) newEntryLocked(d Delta, older *Entry) *Entry { return q.newEntryAs(d, older, false) }
+
+// newEntryAs is newEntryLocked, also for a repeat.
+func (q *Queue) newEntryAs(d Delta, older *Entry, repeat bool) *Entry {
 	q.seq++
 	key := d.Key
 	e := newEntry()
+	e.repeat, e.again = repeat, repeat
 	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
 	e.Initial, e.Resumed = q.phase.isInitial(), q.phase.isResumed()
 	e.resume, e.current = q.frontier.observed, q.frontier.current
@@ -394,8 +405,13 @@ func (q *Queue) unlinkLocked(e *Entry) {
 }
 
 func (q *Queue) readyLocked(e *Entry) {
-	e.stage = ready
-	q.ready.pushBack(e)
+	if e.repeat && e.Attempts == 0 {
+		e.stage = late
+		q.repeats.line.pushBack(e)
+	} else {
+		e.stage = ready
+		q.ready.pushBack(e)
+	}
 	q.wakeLocked()
 	q.hireLocked()
 }

@@ -53,7 +53,7 @@ func (q *Queue) Times() (current, oldest moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	current = q.frontier.current
-	if e := q.order.first; e != nil {
+	if e := q.firstOwnLocked(); e != nil {
 		current, oldest = min(current, e.current), e.Arrived
 	}
 	return current, oldest
@@ -81,7 +81,7 @@ func (q *Queue) reachLocked() {
 func (q *Queue) Drained() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.order.entries == 0 && !q.frontier.ahead
+	return q.firstOwnLocked() == nil && !q.frontier.ahead
 }
 
 // ResumePoint is the resource version up to which everything is acknowledged, or was dropped.
@@ -106,9 +106,9 @@ func (q *Queue) SafeResumePoint() string {
 	return resume
 }
 
-// oldestLocked is the oldest entry, and the resource version from which a watch brings it again.
+// oldestLocked is the oldest entry that is no repeat, and the resource version from which a watch brings it again.
 func (q *Queue) oldestLocked() (seq uint64, resume string) {
-	if oldest := q.order.first; oldest != nil {
+	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.seq, oldest.resume
 	}
 	return math.MaxUint64, q.frontier.observed

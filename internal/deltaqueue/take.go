@@ -38,7 +38,7 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 			return nil, context.Cause(ctx)
 		}
 		wait := q.unparkDueLocked()
-		if q.ready.first != nil {
+		if q.canTakeLocked() {
 			return q.takeLocked(into, most), nil
 		}
 		leaves := q.hiring.start != nil && wait == 0
@@ -48,7 +48,7 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 		q.hiring.idle++
 		expired := q.waitLocked(ctx, wait)
 		q.hiring.idle--
-		if leaves && expired && q.ready.first == nil && len(q.parking.heap) == 0 {
+		if leaves && expired && !q.canTakeLocked() && len(q.parking.heap) == 0 {
 			q.hiring.leave()
 			return nil, ErrIdle
 		}
@@ -70,13 +70,25 @@ func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 	if q.everyChange {
 		most = 1
 	}
-	batch := q.ready.first.batch
-	for e := q.ready.first; e != nil && e.batch == batch && most > 0; e = q.ready.first {
-		q.ready.remove(e)
-		e.stage = taken
-		into = append(into, e)
-		most--
+	var batch uint64
+	if e := q.ready.first; e != nil {
+		batch = e.batch
+	}
+	most += len(into)
+	into = takeFrom(&q.ready, into, most, batch)
+	if batch == 0 {
+		into = takeFrom(&q.repeats.line, into, min(most, len(into)+q.repeats.share), batch)
 	}
 	q.hireLocked()
+	return into
+}
+
+// takeFrom moves the first entries of a line that are of a batch to into, until into has that many.
+func takeFrom(l *line, into []*Entry, most int, batch uint64) []*Entry {
+	for e := l.first; e != nil && e.batch == batch && len(into) < most; e = l.first {
+		l.remove(e)
+		e.stage = taken
+		into = append(into, e)
+	}
 	return into
 }

@@ -13,7 +13,7 @@ func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err er
 	if reserved, ok := q.tryRoomLocked(d); ok {
 		return reserved, nil
 	}
-	return q.awaitRoomLocked(ctx, d)
+	return q.awaitRoomLocked(ctx, d, q.account.starved)
 }
 
 // tryRoomLocked is roomLocked without waiting.
@@ -34,11 +34,13 @@ func (q *Queue) tryRoomLocked(d Delta) (reserved int64, ok bool) {
 // hasPlaceLocked reports whether one more delta may wait that merges into e, if there is one.
 func (q *Queue) hasPlaceLocked(e *Entry) bool { return e != nil || q.order.entries < q.limit }
 
-func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
+// awaitRoomLocked waits until there is room for d. Starved, if it is not nil, is called with true
+// when that begins to wait for the budget, and with false when it does not any more.
+func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta, starved func(bool)) (reserved int64, err error) {
 	for ctx.Err() == nil {
 		if !q.hasPlaceLocked(q.mergingLocked(d.Key)) {
 			q.awaitLocked(ctx, q.places.wait())
-		} else if q.claimLocked(ctx, d) {
+		} else if q.claimLocked(ctx, d, starved) {
 			return d.Bytes, nil
 		}
 		if reserved, ok := q.tryRoomLocked(d); ok {
@@ -52,7 +54,7 @@ func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, e
 // nothing that a consumer could take meanwhile. With less room, producer and consumer would wake
 // each other for every entry.
 func (q *Queue) hasPlacesLocked() bool {
-	return q.order.entries <= q.limit-q.limit/4 || q.ready.first == nil
+	return q.order.entries <= q.limit-q.limit/4 || !q.canTakeLocked()
 }
 
 // replaces reports whether d takes the place of an object that waits in e, or has none:
@@ -71,10 +73,10 @@ func (q *Queue) aloneLocked(e *Entry) bool {
 
 // claimLocked waits until the budget has granted the bytes of d, or has not to be
 // asked any more.
-func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
-	if q.account.starved != nil {
-		q.account.starved(true)
-		defer q.account.starved(false)
+func (q *Queue) claimLocked(ctx context.Context, d Delta, starved func(bool)) (granted bool) {
+	if starved != nil {
+		starved(true)
+		defer starved(false)
 	}
 	claim := q.account.budget.Claim(d.Bytes)
 	e := q.mergingLocked(d.Key)

@@ -67,7 +67,7 @@ func (b Batches) batchOf(f *Flow, entries []*deltaqueue.Entry) (sent, silent []S
 		s := Sent{Entry: e}
 		deltas, err := f.Intake.Refined(e)
 		if err != nil {
-			f.Report.Skip(err)
+			f.skip(e, err)
 			s.means, s.why = lastSkipped, err
 		}
 		var room [MaxNotices]Notice

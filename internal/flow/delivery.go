@@ -47,9 +47,22 @@ func (f *Flow) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*
 	returned = true
 }
 
+// skip reports that an entry, or the newest delta of it, cannot be read.
+func (f *Flow) skip(e *deltaqueue.Entry, why error) {
+	if e.IsRepeat() {
+		f.Report.Handler(why)
+	} else {
+		f.Report.Skip(why)
+	}
+}
+
 // leave gives back an entry whose newest delta cannot be read, for the reason why. An object that
 // cannot be decoded is missed from then on: a list that began before takes it for delivered.
 func (f *Flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
+	if e.IsRepeat() { // nothing is missed that was not delivered before
+		queue.Skip(e, func() {})
+		return
+	}
 	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
 	queue.Skip(e, f.Report.Gaps.Add)
 	if !listed && object.IsUndecodable(why) {

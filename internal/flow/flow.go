@@ -22,6 +22,7 @@ import (
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/moment"
+	"github.com/rvinformer/informer/internal/redelivery"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
@@ -47,6 +48,9 @@ type Options struct {
 	Seed func()
 	// Beside, if set, is called beside each run, and returns when ctx ends.
 	Beside func(ctx context.Context)
+	// Objects returns the objects that a label selector selects of what is followed, for a
+	// redelivery. It is nil for a flow that has none.
+	Objects func(selector string) (redelivery.Server, error)
 	// SkipUnchanged keeps objects from the consumer that a list shows unchanged.
 	SkipUnchanged bool
 	// Tombstones tells that every object has a UID of its own.
@@ -75,6 +79,8 @@ type Flow struct {
 	state state
 	// queue is that of the run under way, or of the last one; nil before.
 	queue *deltaqueue.Queue
+	// again is the redelivery that is under way, or that the next run goes on with; nil without one.
+	again *again
 }
 
 // state is how far the runs of a flow have come.
@@ -101,6 +107,9 @@ const (
 func New(options Options) *Flow {
 	f := &Flow{Options: options, synced: make(chan struct{})}
 	f.Report.Consumer = f
+	if f.Keeper != nil {
+		f.Keeper.Redelivery = f
+	}
 	return f
 }
 

@@ -37,7 +37,7 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 	e := entries[0]
 	deltas, unreadable := f.Intake.Refined(e)
 	if unreadable != nil {
-		f.Report.Skip(unreadable)
+		f.skip(e, unreadable)
 	}
 	fail := func(err error) { f.Report.FailHandling(&api.ProcessError{Key: e.Key, Err: err}) }
 	var call report.Call

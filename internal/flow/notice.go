@@ -50,7 +50,7 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 		case replaced:
 			to = append(to, Notice{Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion})
 			exists = false
-		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed):
+		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed || e.IsRepeat()):
 			to = append(to, f.deletion(d, known))
 		case d.Type == cache.Deleted:
 			e.Unseen() // The deletion of an object that the handler never saw is not delivered.
@@ -61,7 +61,7 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 		}
 		change := presence(d, known, exists)
 		switch {
-		case change == Synced && unsettled: // it may have begun to take another version in
+		case change == Synced && (unsettled || e.Again()): // it may have begun to take another version in
 			change = Updated
 		case change == Synced && f.SkipUnchanged:
 			continue

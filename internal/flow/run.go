@@ -22,6 +22,8 @@ type run struct {
 	// release gives back what the run has claimed.
 	release          func()
 	helpers, workers sync.WaitGroup
+	// isEnding tells that no other helper may be started. It belongs to the lock of the flow.
+	isEnding bool
 }
 
 // deliverHere delivers, and has the reflector run beside it, which ends before a panic
@@ -67,6 +69,9 @@ func (r *run) publish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state = state{following, r}
+	if r.again != nil && r.Objects != nil {
+		r.goOnRedelivering(r.again)
+	}
 }
 
 // noteEnded notes that no run is under way.
@@ -126,6 +131,9 @@ func (r *run) finish() {
 	defer r.end()
 	defer r.wait()
 	r.stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isEnding = true
 }
 
 func (r *run) end() {

@@ -108,8 +108,15 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 	})
 }
 
-func (s *Setup) source(t Tuning) *source.Source {
-	return source.New(source.Options{
+func (s *Setup) source(t Tuning) *source.Source { return source.New(s.sourceOptions(t)) }
+
+// Objects returns the objects that a label selector selects of what is followed, for a redelivery.
+func (s *Setup) Objects(selector string, t Tuning) (*source.Objects, error) {
+	return source.NewObjects(s.sourceOptions(t), selector, t.Backoff, s.Report.Handler)
+}
+
+func (s *Setup) sourceOptions(t Tuning) source.Options {
+	return source.Options{
 		ListerWatcher:   s.ListerWatcher,
 		Memory:          s.Memory,
 		Expected:        &s.Expected,
@@ -121,7 +128,7 @@ func (s *Setup) source(t Tuning) *source.Source {
 		Shard:           s.Shard,
 		Budget:          s.Budget,
 		Report:          &s.Report,
-	})
+	}
 }
 
 func (t Tuning) policy() listwatch.Policy {

@@ -95,7 +95,7 @@ func TestKeysAreWrittenBeforeTheyAreDelivered(t *testing.T) {
 	require.False(t, j.Has("a"))
 	require.Empty(t, j.Begun())
 	require.Len(t, s.records(t), 2, "they are written with what comes next")
-	require.NoError(t, j.Commit(t.Context(), "8"))
+	require.NoError(t, j.Commit(t.Context(), "8", ""))
 	require.Equal(t, []string{"begun a", "begun b", "acknowledged a 7", "gone b", "resume  8"}, s.records(t))
 	require.Equal(t, 1, s.synced)
 }
@@ -106,7 +106,7 @@ func TestAnUnchangedObjectIsNotWrittenUnlessItWasBegun(t *testing.T) {
 	j := usable(s, "begun")
 	j.Acknowledge("listed", version("7"), same)
 	j.Acknowledge("begun", version("7"), same)
-	require.NoError(t, j.Commit(t.Context(), ""))
+	require.NoError(t, j.Commit(t.Context(), "", ""))
 	require.Equal(t, []string{"acknowledged begun 7", "resume"}, s.records(t))
 }
 
@@ -115,7 +115,7 @@ func TestAJournalTakesNothingBeforeASave(t *testing.T) {
 	j := journal.New(s, func(error) {})
 	j.Begin(t.Context(), []string{"a"})
 	j.Acknowledge("b", version("7"), keytable.Comparison{})
-	require.ErrorIs(t, j.Commit(t.Context(), "8"), journal.ErrUnusable)
+	require.ErrorIs(t, j.Commit(t.Context(), "8", ""), journal.ErrUnusable)
 	require.True(t, j.Full())
 	require.Empty(t, s.appended)
 	require.Equal(t, []string{"a"}, j.Begun())
@@ -147,13 +147,13 @@ func TestASaveThatFailedLeavesTheJournalAsItWas(t *testing.T) {
 	r, err := j.Restart(t.Context(), reading())
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, 100, failed)
-	require.ErrorIs(t, j.Commit(t.Context(), ""), journal.ErrUnusable)
+	require.ErrorIs(t, j.Commit(t.Context(), "", ""), journal.ErrUnusable)
 
 	j = usable(s)
 	r, err = j.Restart(t.Context(), reading())
 	require.NoError(t, err)
 	j.Saved(t.Context(), r, 100, failed)
-	require.NoError(t, j.Commit(t.Context(), ""))
+	require.NoError(t, j.Commit(t.Context(), "", ""))
 }
 
 func TestAnAppendThatFailedEndsTheJournalUntilASave(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
@@ -29,22 +31,23 @@ func (j *Journal) Full() bool {
 	return j.state == off || j.size > max(j.base, minFull)
 }
 
-// Commit appends what was added, and a resource version up to which all is acknowledged. Once it
+// Commit appends what was added, a resource version up to which all is acknowledged, and the text of
+// the redelivery that is under way, if there is one. Once it
 // returns nil, they survive a crash of the machine. The error is ErrUnusable if the journal cannot
 // be used.
-func (j *Journal) Commit(ctx context.Context, resume string) error {
-	if err := j.appendResume(ctx, resume); err != nil {
+func (j *Journal) Commit(ctx context.Context, resume, redelivery string) error {
+	if err := j.appendResume(ctx, resume, redelivery); err != nil {
 		return err
 	}
 	return report.OfStore("CheckpointStore.Sync", "", j.store.Sync(ctx))
 }
 
-func (j *Journal) appendResume(ctx context.Context, resume string) error {
+func (j *Journal) appendResume(ctx context.Context, resume, redelivery string) error {
 	if !j.take(ctx) {
 		return context.Cause(ctx)
 	}
 	defer j.give()
-	version := keytable.Version{ResourceVersion: resume}.Binary()
+	version := keytable.Version{ResourceVersion: resume, UID: types.UID(redelivery)}.Binary()
 	j.mu.Lock()
 	usable := j.state == on
 	if usable {

@@ -72,8 +72,33 @@ type Keeper struct {
 	// journal is that of the store, nil if it takes none.
 	journal *journal.Journal
 	covers  recency.Coverage
+	// Redelivery, if set before Begin, is what the checkpoint has beside the versions.
+	Redelivery Redelivery
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
+}
+
+// Redelivery is the redelivery of an informer, as a text.
+type Redelivery interface {
+	// Text returns how far it has come, empty if there is none.
+	Text() string
+	// Restore is called with the text of the checkpoint. Here tells that the checkpoint is of all
+	// that is followed, and of no more.
+	Restore(text string, here bool)
+}
+
+// redelivery is the text of the redelivery.
+func (k *Keeper) redelivery() string {
+	if k.Redelivery == nil {
+		return ""
+	}
+	return k.Redelivery.Text()
+}
+
+// SaveSoon has everything saved soon.
+func (k *Keeper) SaveSoon() {
+	k.pending.changes.Add(1)
+	k.pending.noteList()
 }
 
 // New returns a Keeper of these versions, which has not begun.
@@ -100,7 +125,7 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 	resume = k.open(ctx, acknowledged)
 	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
 		// Before the handler is called, so that what it is shown can be written down.
-		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID()} })
+		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID(), k.redelivery()} })
 		if k.failure != nil && ctx.Err() == nil {
 			k.Report.Fail(k.failure)
 		}
@@ -125,8 +150,10 @@ func (k *Keeper) saver(queue *deltaqueue.Queue) saver {
 	return saver{
 		// Changes by others count too: a run that lists nothing must save versions that were there before.
 		changes: func() int64 { return k.pending.changes.Load() + k.Versions.Edits() - k.savedEdits },
-		moved:   func(ended bool) bool { return k.covered(SafePoint(queue, ended)) != k.saved.resume },
-		save:    func(ctx context.Context, ended bool) error { return k.save(ctx, queue, ended) },
+		moved: func(ended bool) bool {
+			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.redelivery() != k.saved.redelivery
+		},
+		save: func(ctx context.Context, ended bool) error { return k.save(ctx, queue, ended) },
 	}
 }
 

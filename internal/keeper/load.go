@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 )
@@ -85,6 +86,10 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		k.Versions.AdoptDeadLetters(f.content)
 	}
 	k.saved.resume, k.saved.at = v.claims, time.Now()
+	if text := f.content.Metadata[checkpoint.MetadataRedelivery]; text != "" && k.Redelivery != nil {
+		k.saved.redelivery = text
+		k.Redelivery.Restore(text, v.has == sameShard)
+	}
 	if v.has != sameShard { // the checkpoint is to be one of this shard soon
 		k.pending.changes.Add(1)
 		k.pending.noteList()

@@ -248,6 +248,9 @@ func (s *lockedStore) metadata(p point) map[string]string {
 	if p.resume != "" {
 		metadata[checkpoint.MetadataResourceVersion] = p.resume
 	}
+	if p.redelivery != "" {
+		metadata[checkpoint.MetadataRedelivery] = p.redelivery
+	}
 	return metadata
 }
 

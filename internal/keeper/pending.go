@@ -79,6 +79,5 @@ func (s *lockedStore) Changed() {
 // journalFailed reports why the journal cannot be used, and has everything saved soon.
 func (k *Keeper) journalFailed(err error) {
 	k.Report.Fail(err)
-	k.pending.changes.Add(1)
-	k.pending.noteList()
+	k.SaveSoon()
 }

@@ -27,9 +27,9 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 	// It is read before the first entry, so that no entry is older than it was at this version.
 	// And it is read before the gaps are counted, because a gap after it does not matter.
 	now := func() point {
-		resume := SafePoint(queue, ended)
+		redelivery, resume := k.redelivery(), SafePoint(queue, ended)
 		cluster := k.Cluster.UID() // read before the gaps: a new one is one
-		return point{k.covered(resume), cluster}
+		return point{k.covered(resume), cluster, redelivery}
 	}
 	if ended && k.journal != nil {
 		k.conclude()
@@ -47,7 +47,7 @@ func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 	revert, began := k.pending.take(), time.Now()
 	p, err := now(), journal.ErrUnusable
 	if p.cluster == k.saved.cluster { // else it is not what the checkpoint is of
-		err = k.journal.Commit(ctx, p.resume)
+		err = k.journal.Commit(ctx, p.resume, p.redelivery)
 	}
 	if err != nil {
 		revert()

@@ -33,6 +33,8 @@ type point struct {
 	resume string
 	// cluster is the UID of the cluster.
 	cluster string
+	// redelivery is the text of the redelivery, empty if there is none.
+	redelivery string
 }
 
 // saver is how one kind of content is saved. Its functions are called one after the other, with

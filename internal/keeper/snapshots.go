@@ -172,7 +172,7 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 		if err := s.content.Restore(ctx, v.claims, r.Payload()); err != nil {
 			return err
 		}
-		s.saved, resume = saved{point{v.claims, v.cluster}, time.Now()}, v.claims
+		s.saved, resume = saved{point{resume: v.claims, cluster: v.cluster}, time.Now()}, v.claims
 		return nil
 	})
 	return resume, err

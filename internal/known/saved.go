@@ -74,7 +74,9 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			}
 			s.begun = s.begun.set(letter.Key, doubt{letter: &letter})
 		case checkpoint.Resume:
-			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
+			v := version.Version()
+			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(v.ResourceVersion)
+			s.Metadata[checkpoint.MetadataRedelivery] = strings.Clone(string(v.UID))
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Snapshot struct {
 	LastAudit       *api.AuditResult
 	AuditEvery      time.Duration
 	LastAudited     time.Time
+	Redelivery      *api.RedeliveryStatus
 }
 
 // state has what a Progress tells of every informer.

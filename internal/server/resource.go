@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,9 +62,7 @@ func (r *Resource) Tweaked(tweak Tweak) *Resource {
 // Only returns a copy that selects the object of a key, "namespace/name" or "name", if the resource
 // selects it.
 func (r *Resource) Only(key string) *Resource {
-	copied := *r
-	copied.tweaks = append(slices.Clone(r.tweaks), only(key))
-	return &copied
+	return Of(Narrow(r, Only(key)))
 }
 
 // Retrying returns a copy whose Open makes a request again, as often as that, if the server

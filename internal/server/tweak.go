@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,8 @@ func (t tweaks) with(first Tweak) tweaks {
 	return append(tweaks{first}, t...)
 }
 
-// only adds a key to what is selected.
-func only(key string) Tweak {
+// Only adds a key, "namespace/name" or "name", to what is selected.
+func Only(key string) Tweak {
 	slash := strings.IndexByte(key, '/')
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, key[slash+1:]).String()
 	if slash >= 0 {
@@ -40,6 +41,29 @@ func only(key string) Tweak {
 		}
 		opts.FieldSelector += selector
 	}
+}
+
+// Selecting adds a label selector to what is selected.
+func Selecting(labels string) Tweak {
+	return func(opts *metav1.ListOptions) {
+		if opts.LabelSelector != "" && labels != "" {
+			opts.LabelSelector += ","
+		}
+		opts.LabelSelector += labels
+	}
+}
+
+// Narrow returns lw with a tweak that sees the options after all others.
+func Narrow(lw cache.ListerWatcherWithContext, last Tweak) cache.ListerWatcherWithContext {
+	if r := Of(lw); r != nil {
+		copied := *r
+		copied.tweaks = append(slices.Clone(r.tweaks), last)
+		return &copied
+	}
+	if f, ok := lw.(Filtered); ok {
+		return Filtered{f.lw, append(slices.Clone(f.tweaks), last)}
+	}
+	return Filtered{lw, tweaks{last}}
 }
 
 // apply returns opts as the tweaks have changed them, but for Limit and Continue, because pages

@@ -1,0 +1,325 @@
+package redelivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+// Each is called for an object of a list, or for what is wrong with it. An error of it ends the
+// request.
+type Each func(it object.Item, unreadable error) error
+
+// Page is what a request brought beside its objects. First is the key of the first one.
+type Page struct{ ResourceVersion, Continue, First string }
+
+// Server lists the objects in their newest state.
+type Server interface {
+	// Page lists a page of the objects that a job selects, the first one if token is empty.
+	Page(ctx context.Context, token string, limit int64, each Each) (Page, error)
+	// Ask lists the object of a key.
+	Ask(ctx context.Context, key string, each Each) (Page, error)
+	// Rest waits after a request has failed. The error is that of ctx.
+	Rest(ctx context.Context, err error) error
+}
+
+// Informer is a run of an informer whose objects are delivered again. What it is given is lent. Its
+// errors are those of ctx.
+type Informer interface {
+	// Begin begins behind a key, after so many objects.
+	Begin(after string, done int64)
+	// Position returns the key up to which all is done, and how much that is.
+	Position() (key string, done int64)
+	// Repeat has an object delivered again, unless the watch brings it. If the standing is
+	// Doubtful, the object has to be asked for by itself.
+	Repeat(ctx context.Context, it object.Item) (deltaqueue.Standing, error)
+	// Expect notes a key before it is asked for by itself.
+	Expect(ctx context.Context, key string) error
+	// Renew delivers what the server has of such a key, or its deletion. The generation is from
+	// before the request. If the standing is Doubtful, the object has to be asked for again.
+	Renew(ctx context.Context, it object.Item, generation uint64) (deltaqueue.Standing, error)
+	RenewAbsent(ctx context.Context, key, at string, generation uint64, named bool) (deltaqueue.Standing, error)
+	Generation(ctx context.Context) (uint64, error)
+	// Unreadable notes that an object could not be read, and that its key is not expected any more.
+	Unreadable(it object.Item, err error)
+	// Unknown returns the keys that are not known, and that the handler may have all the same.
+	Unknown() []string
+	// Settled returns when all that was delivered again is acknowledged.
+	Settled(ctx context.Context) error
+	// Await returns when everything up to a resource version is acknowledged.
+	Await(ctx context.Context, resourceVersion string) error
+}
+
+// pageSize is how many objects a page has.
+const pageSize = 500
+
+// pageSeconds is for how many seconds a page lasts, if there is a limit per second.
+const pageSeconds = 5
+
+var errUnversioned = errors.New("its objects have no resource version, by which an old state could be told from a new one")
+
+// Run goes on with a job until it is done. The error is that of ctx, with which it can go on, or why
+// it can not be done at all.
+func Run(ctx context.Context, j *Job, server Server, informer Informer) error {
+	after, done := j.Status().Position, j.Status().Done
+	informer.Begin(after, done)
+	j.follow(informer.Position)
+	defer j.follow(nil)
+	p := &pass{Job: j, server: server, informer: informer, last: []byte(after)}
+	if n := j.options.PerSecond; n > 0 {
+		p.limiter = rate.NewLimiter(rate.Limit(n), max(1, n/10))
+	}
+	if len(j.options.Keys) > 0 {
+		return p.keys(ctx, after)
+	}
+	return p.all(ctx)
+}
+
+// pass is one Run.
+type pass struct {
+	*Job
+	server   Server
+	informer Informer
+	limiter  *rate.Limiter // nil for none
+	// last is the key up to which the list was handed on. Seen is the one that the list has shown
+	// last, and began the one before the page.
+	last, seen, began []byte
+	// isUnsorted tells that a key came behind a greater one.
+	isUnsorted bool
+	// doubtful are the keys of the page that have to be asked for.
+	doubtful []string
+	// ahead is the newest version of a list with an object that the watch has not brought yet.
+	ahead   string
+	isAhead bool
+}
+
+// keys delivers the keys of the job again.
+func (p *pass) keys(ctx context.Context, after string) error {
+	for _, key := range p.options.Keys {
+		if key <= after {
+			continue
+		}
+		if err := p.pace(ctx); err != nil {
+			return err
+		}
+		if err := p.informer.Expect(ctx, key); err != nil {
+			return err
+		}
+		if err := p.ask(ctx, key, true); err != nil {
+			return err
+		}
+	}
+	return p.finish(ctx)
+}
+
+// all delivers again what the job selects.
+func (p *pass) all(ctx context.Context) error {
+	if err := p.list(ctx); err != nil {
+		return err
+	}
+	if p.options.Selector != "" { // whose labels are not known
+		return p.finish(ctx)
+	}
+	if err := p.informer.Settled(ctx); err != nil {
+		return err
+	}
+	p.stay()
+	for _, key := range p.informer.Unknown() {
+		if err := p.informer.Expect(ctx, key); err != nil {
+			return err
+		}
+		if err := p.ask(ctx, key, false); err != nil {
+			return err
+		}
+	}
+	return p.finish(ctx)
+}
+
+func (p *pass) finish(ctx context.Context) error {
+	if err := p.informer.Settled(ctx); err != nil {
+		return err
+	}
+	if p.ahead == "" {
+		return nil
+	}
+	return p.informer.Await(ctx, p.ahead)
+}
+
+// list reads all pages.
+func (p *pass) list(ctx context.Context) error {
+	limit := int64(pageSize)
+	if n := int64(p.options.PerSecond); n > 0 {
+		limit = min(limit, n*pageSeconds)
+	}
+	for at := (listwatch.Listing{}); ; {
+		p.began, p.doubtful, p.isAhead = append(p.began[:0], p.seen...), p.doubtful[:0], false
+		page, err := p.server.Page(ctx, at.Continue, limit, func(it object.Item, unreadable error) error { return p.take(ctx, it, unreadable) })
+		if err == nil && page.Continue != "" && at.Circular(page.Continue, page.First) {
+			err = errors.New("a page has the first object of an earlier page, or no object and its continue token")
+			at = listwatch.Listing{}
+		}
+		p.note(ctx, err)
+		if err != nil {
+			if err := p.recover(ctx, err); err != nil {
+				return err
+			}
+			at = p.goOnAfter(err, at)
+			continue
+		}
+		p.noteAhead(page.ResourceVersion)
+		for _, key := range p.doubtful {
+			if err := p.ask(ctx, key, false); err != nil {
+				return err
+			}
+		}
+		if page.Continue == "" {
+			return nil
+		}
+		at = at.Turned(page.Continue, page.First)
+	}
+}
+
+// noteAhead notes the version of a list if that had an object that the watch has not brought yet.
+func (p *pass) noteAhead(resourceVersion string) {
+	if p.isAhead {
+		p.ahead = rv.AtLeast(resourceVersion, p.ahead)
+	}
+}
+
+// recover waits before a request is made again. The error is that of ctx, or why it is not.
+func (p *pass) recover(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errUnversioned), listwatch.Classify(err) == listwatch.BadRequest:
+		return err
+	}
+	return p.server.Rest(ctx, err)
+}
+
+// goOnAfter returns the page to go on with after a failed request for another. A token that has
+// expired may come with one for the newest state behind the same key.
+func (p *pass) goOnAfter(err error, at listwatch.Listing) listwatch.Listing {
+	if listwatch.Classify(err) == listwatch.Expired {
+		var answer apierrors.APIStatus
+		token := ""
+		if errors.As(err, &answer) {
+			token = answer.Status().Continue
+		}
+		at = listwatch.Listing{Continue: token}
+	}
+	p.seen = append(p.seen[:0], p.began...)
+	if at.Continue == "" {
+		p.seen = p.seen[:0]
+	}
+	return at
+}
+
+// take hands an object of the list on, unless that was done before.
+func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error {
+	if it.Key == "" {
+		p.informer.Unreadable(it, unreadable)
+		return nil
+	}
+	if it.Key < string(p.seen) && !p.isUnsorted {
+		p.isUnsorted = true
+		p.disorder()
+	}
+	p.seen = append(p.seen[:0], it.Key...)
+	if !p.isUnsorted && it.Key <= string(p.last) {
+		return nil
+	}
+	switch {
+	case unreadable != nil:
+		p.informer.Unreadable(it, unreadable)
+		return nil
+	case it.Version.ResourceVersion == "":
+		return errUnversioned
+	}
+	if err := p.pace(ctx); err != nil {
+		return err
+	}
+	standing, err := p.informer.Repeat(ctx, it)
+	if err != nil {
+		return err
+	}
+	switch standing {
+	case deltaqueue.Doubtful:
+		p.doubtful = append(p.doubtful, strings.Clone(it.Key))
+	case deltaqueue.Ahead:
+		p.isAhead = true
+	}
+	p.last = append(p.last[:0], it.Key...)
+	return nil
+}
+
+// pace waits until another object may be delivered.
+func (p *pass) pace(ctx context.Context) error {
+	if p.limiter == nil {
+		return nil
+	}
+	return backoff.Sleep(ctx, p.limiter.Reserve().Delay())
+}
+
+// ask delivers what the server has of a key.
+func (p *pass) ask(ctx context.Context, key string, named bool) error {
+	for {
+		standing, err := p.askOnce(ctx, key, named)
+		p.note(ctx, err)
+		switch {
+		case err != nil:
+			if err := p.recover(ctx, err); err != nil {
+				return err
+			}
+		case standing != deltaqueue.Doubtful:
+			return nil
+		}
+	}
+}
+
+func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing deltaqueue.Standing, err error) {
+	generation, err := p.informer.Generation(ctx)
+	if err != nil {
+		return standing, err
+	}
+	found := false
+	page, err := p.server.Ask(ctx, key, func(it object.Item, unreadable error) (err error) {
+		switch {
+		case it.Key != key:
+			return nil
+		case unreadable == nil && it.Version.ResourceVersion == "":
+			return errUnversioned
+		}
+		found = true
+		if unreadable != nil {
+			p.informer.Unreadable(it, unreadable)
+			return nil
+		}
+		standing, err = p.informer.Renew(ctx, it, generation)
+		return err
+	})
+	if err == nil && !found {
+		standing, err = p.informer.RenewAbsent(ctx, key, page.ResourceVersion, generation, named)
+	}
+	p.isAhead = err == nil && standing == deltaqueue.Ahead
+	p.noteAhead(page.ResourceVersion)
+	return standing, err
+}
+
+// Error says of which informer a redelivery has failed.
+func Error(informer string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("redelivery of %s: %w", informer, err)
+}

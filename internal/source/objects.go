@@ -1,0 +1,99 @@
+package source
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/redelivery"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+// Objects lists the objects of a ListerWatcher again, for a redelivery. It belongs to one goroutine.
+type Objects struct {
+	options  Options
+	selector labels.Selector
+	all      *Source
+	first    wait.Backoff
+	// next is that of the next failed request.
+	next wait.Backoff
+}
+
+var _ redelivery.Server = (*Objects)(nil)
+
+// NewObjects returns the objects of o, of which the selector selects some. Failed requests wait as
+// custom says, or as long as by default, and fail is called with errors that no call returns.
+func NewObjects(o Options, selector string, custom *wait.Backoff, fail func(error)) (*Objects, error) {
+	selects, err := labels.Parse(selector)
+	if err != nil {
+		return nil, err
+	}
+	memory := &Memory{}
+	memory.lists.learn(o.Memory.lists.known())
+	o.Memory, o.Shared, o.Here, o.Budget, o.Report = memory, nil, nil, nil, &report.Report{Handler: fail}
+	s := &Objects{options: o, selector: selects, first: backoff.OrDefault(custom)}
+	s.all = s.of(server.Selecting(selector))
+	return s, nil
+}
+
+// of returns a source of a part of the objects. Its caller reads as slowly as the handler.
+func (s *Objects) of(part server.Tweak) *Source {
+	o := s.options
+	o.ListerWatcher = server.Narrow(o.ListerWatcher, part)
+	narrow := New(o)
+	narrow.Narrow = true
+	return narrow
+}
+
+// Page implements redelivery.Server.
+func (s *Objects) Page(ctx context.Context, token string, limit int64, each redelivery.Each) (redelivery.Page, error) {
+	return s.page(ctx, s.all, metav1.ListOptions{Limit: limit, Continue: token}, func(it object.Item, unreadable error) error {
+		if !s.selects(it) { // a ListerWatcher of others may select nothing
+			return nil
+		}
+		return each(it, unreadable)
+	})
+}
+
+// Ask implements redelivery.Server.
+func (s *Objects) Ask(ctx context.Context, key string, each redelivery.Each) (redelivery.Page, error) {
+	return s.page(ctx, s.of(server.Only(key)), metav1.ListOptions{}, each)
+}
+
+// Rest implements redelivery.Server.
+func (s *Objects) Rest(ctx context.Context, err error) error {
+	pause := listwatch.RetryAfter(err)
+	if !errors.Is(err, ErrUnread) {
+		if s.next == (wait.Backoff{}) {
+			s.next = s.first
+		}
+		pause = max(pause, s.next.Step())
+	}
+	s.all.AwaitServer(ctx, pause, err)
+	return context.Cause(ctx)
+}
+
+func (s *Objects) page(ctx context.Context, from *Source, opts metav1.ListOptions, each redelivery.Each) (redelivery.Page, error) {
+	page, err := from.Page(ctx, opts, Each(each))
+	if err == nil {
+		s.next = wait.Backoff{}
+	}
+	return redelivery.Page{ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: page.First}, err
+}
+
+// selects reports whether the labels of an object are selected, if they are known here.
+func (s *Objects) selects(it object.Item) bool {
+	if it.Object == nil || s.selector.Empty() {
+		return true
+	}
+	accessor, err := meta.Accessor(it.Object)
+	return err != nil || s.selector.Matches(labels.Set(accessor.GetLabels()))
+}

@@ -1,0 +1,22 @@
+package informer
+
+import (
+	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/redelivery"
+)
+
+// ErrRedelivering: another redelivery of the same informer is under way.
+var ErrRedelivering = api.ErrRedelivering
+
+// The options and the progress of Redeliver. Package api has their fields.
+type (
+	// RedeliverOptions say which objects are delivered again, and how fast.
+	RedeliverOptions = api.RedeliverOptions
+	// RedeliveryStatus is how far a redelivery has come.
+	RedeliveryStatus = api.RedeliveryStatus
+)
+
+// objects returns the objects that a label selector selects of what is followed.
+func (r *Reflector) objects(selector string) (redelivery.Server, error) {
+	return r.setup.Objects(selector, r.tuning())
+}

@@ -1,0 +1,512 @@
+package delivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// updates are the calls for updates of keys.
+func updates(keys ...string) (calls []string) {
+	for _, key := range keys {
+		calls = append(calls, "update "+key)
+	}
+	return calls
+}
+
+// redelivered runs an informer of pods until they are delivered, forgets that, and redelivers.
+func redelivered(w *harness.World, c informer.InformerConfig, r *harness.Recorder, o informer.RedeliverOptions) []string {
+	w.T.Helper()
+	i := harness.Follow(w, c)
+	w.Run(i)
+	synctest.Wait()
+	r.Forget()
+	require.NoError(w.T, i.Redeliver(w.T.Context(), o))
+	require.Nil(w.T, i.Status().Redelivery)
+	w.RequireState(r)
+	return r.Events()
+}
+
+// labelled is a pod with a label.
+func labelled(key, app string) *unstructured.Unstructured {
+	pod := harness.Object(harness.Pods, key, "labelled")
+	pod.SetLabels(map[string]string{"app": app})
+	return pod
+}
+
+// All objects are delivered once, as updates, over several pages, to each sort of handler, from
+// each sort of list.
+func TestRedeliverDeliversAllOnceAsUpdates(t *testing.T) {
+	keys := harness.Keys(1200)
+	for name, config := range map[string]func(r *harness.Recorder) informer.InformerConfig{
+		"handler": func(r *harness.Recorder) informer.InformerConfig { return informer.InformerConfig{Handler: r} },
+		"handler without syncs": func(r *harness.Recorder) informer.InformerConfig {
+			return informer.InformerConfig{Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate, DeleteFunc: r.OnDelete}}
+		},
+		"workers": func(r *harness.Recorder) informer.InformerConfig {
+			return informer.InformerConfig{Handler: r, Workers: 4}
+		},
+		"watch-list": func(r *harness.Recorder) informer.InformerConfig {
+			return informer.InformerConfig{Handler: r, ListMode: informer.ListModeWatchList}
+		},
+		"transform": func(r *harness.Recorder) informer.InformerConfig {
+			return informer.InformerConfig{Handler: r, Transform: func(obj interface{}) (interface{}, error) { return obj, nil }}
+		},
+		"budget of one object": func(r *harness.Recorder) informer.InformerConfig {
+			return informer.InformerConfig{Handler: r, Budget: informer.NewBudget(100)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(keys...)
+				var r harness.Recorder
+				c := config(&r)
+				calls := redelivered(w, c, &r, informer.RedeliverOptions{})
+				slices.Sort(calls) // of workers
+				require.Equal(t, updates(keys...), calls)
+				if c.Budget != nil {
+					require.Zero(t, c.Budget.InUse())
+				}
+			})
+		})
+	}
+}
+
+// Batches have few of them beside what the watch brings.
+func TestRedeliverFillsBatchesInPart(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(1200)
+		w.CreatePods(keys...)
+		b := harness.Batches{}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		w.Run(i)
+		synctest.Wait()
+		b.Forget()
+		before := len(b.Sizes())
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+		require.Equal(t, updates(keys...), b.Events())
+		for _, size := range b.Sizes()[before:] {
+			require.LessOrEqual(t, size, 50)
+		}
+	})
+}
+
+// The server selects what a Selector asks for, besides what the informer selects.
+func TestRedeliverSelects(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		for key, app := range map[string]string{"a/1": "web", "a/2": "db", "b/3": "web"} {
+			_, err := w.Create(harness.Pods, labelled(key, app))
+			require.NoError(t, err)
+		}
+		var r harness.Recorder
+		calls := redelivered(w, informer.InformerConfig{Handler: &r}, &r, informer.RedeliverOptions{Selector: "app in (web)"})
+		require.Equal(t, updates("a/1", "b/3"), calls)
+	})
+}
+
+// Of Keys, those are delivered that the server has, and of the others their deletion, also if the
+// handler is not known to have them.
+func TestRedeliverOfKeysDeliversDeletions(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3", "a/4")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		w.Run(i)
+		synctest.Wait()
+		w.DeletePods("a/3")
+		synctest.Wait()
+		r.Forget()
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/4", "a/1", "a/3", "b/9", "a/4"}}))
+		require.Equal(t, []string{"update a/1", "delete a/3 unknown", "update a/4", "delete b/9 unknown"}, r.Events())
+		w.RequireState(&r)
+	})
+}
+
+// What is wrong with the options, or with the moment, is said, and nothing is delivered.
+func TestRedeliverRefuses(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrNotRunning)
+		stop := w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		long := make([]string, 100)
+		for n := range long {
+			long[n] = fmt.Sprintf("a/%0400d", n)
+		}
+		for text, o := range map[string]informer.RedeliverOptions{
+			"PerSecond is -1":     {PerSecond: -1},
+			"selector":            {Selector: "a in"},
+			"only one":            {Selector: "a", Keys: []string{"a/1"}},
+			`key "a/"`:            {Keys: []string{"a/"}},
+			`key ""`:              {Keys: []string{""}},
+			"40200 bytes, 32768 ": {Keys: long},
+		} {
+			require.ErrorContains(t, i.Redeliver(t.Context(), o), text)
+		}
+		stop()
+		require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrNotRunning)
+		require.Empty(t, r.Events())
+	})
+}
+
+// So many a second are delivered; Status says how far that is; a second call is refused meanwhile,
+// and the end of the context gives up.
+func TestRedeliverKeepsItsPace(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(1000)
+		w.CreatePods(keys...)
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		began := time.Now()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 10}) }()
+		time.Sleep(50*time.Second + time.Millisecond)
+		synctest.Wait()
+		require.InDelta(t, 500, len(r.Events()), 2)
+		s := i.Status().Redelivery
+		require.NotNil(t, s)
+		require.Equal(t, began.UnixNano(), s.Started.UnixNano())
+		require.EqualValues(t, len(r.Events()), s.Done)
+		require.EqualValues(t, 1000, s.Total)
+		require.Equal(t, keys[s.Done-1], s.Position)
+		require.Equal(t, 10, s.PerSecond)
+		require.NoError(t, s.Err)
+		require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrRedelivering)
+		enough := errors.New("enough")
+		cancel(enough)
+		require.ErrorIs(t, <-done, enough)
+		require.Nil(t, i.Status().Redelivery)
+		delivered := len(r.Events())
+		time.Sleep(time.Minute)
+		require.Len(t, r.Events(), delivered)
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+		require.Len(t, r.Events(), delivered+1000)
+	})
+}
+
+// An object that is deleted meanwhile is deleted once, and one that changes is never delivered in an
+// older state after a newer one, while the watch is behind the list or the list behind the watch.
+func TestRedeliverBesideChanges(t *testing.T) {
+	for name, late := range map[string]time.Duration{"watch is late": 100 * time.Millisecond, "list is late": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(1500)...)
+				versions := versionsOf{}
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: ordered{&r, &versions}})
+				w.Run(i)
+				synctest.Wait()
+				r.Forget()
+				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(late)})()
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 150}) }()
+				for n := range 40 {
+					time.Sleep(250 * time.Millisecond)
+					w.UpdatePod(fmt.Sprintf("a/%04d", n*10), "changed")
+					w.UpdatePod(fmt.Sprintf("a/%04d", 1499-n*10), "changed")
+					w.DeletePods(fmt.Sprintf("a/%04d", n*10+1), fmt.Sprintf("a/%04d", 1499-n*10-1))
+					w.CreatePods(fmt.Sprintf("a/%04d-new", n*10))
+				}
+				require.NoError(t, <-done)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				w.RequireState(&r)
+				require.Empty(t, versions.wrong())
+				calls := count(r.Events())
+				for n := range 1500 {
+					key := fmt.Sprintf("a/%04d", n)
+					if deletions := calls["delete "+key]; deletions > 0 {
+						require.Equal(t, 1, deletions)
+						continue
+					}
+					require.Positive(t, calls["update "+key], key)
+				}
+			})
+		})
+	}
+}
+
+// count counts calls, of which those for deletions are equal.
+func count(calls []string) map[string]int {
+	n := map[string]int{}
+	for _, call := range calls {
+		n[strings.TrimSuffix(call, " unknown")]++
+	}
+	return n
+}
+
+// ordered is a handler that has the order of versions checked.
+type ordered struct {
+	*harness.Recorder
+	versions *versionsOf
+}
+
+func (o ordered) OnAdd(obj interface{}, initial bool) {
+	o.versions.see(obj)
+	o.Recorder.OnAdd(obj, initial)
+}
+
+func (o ordered) OnUpdate(old, obj interface{}) {
+	o.versions.see(obj)
+	o.Recorder.OnUpdate(old, obj)
+}
+
+// versionsOf has the newest version that a handler was given of each key.
+type versionsOf struct {
+	mu     sync.Mutex
+	newest map[string]int
+	errs   []string
+}
+
+func (v *versionsOf) see(obj interface{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key, version := harness.Key(obj), 0
+	_, _ = fmt.Sscan(obj.(*unstructured.Unstructured).GetResourceVersion(), &version)
+	if v.newest == nil {
+		v.newest = map[string]int{}
+	}
+	if version < v.newest[key] {
+		v.errs = append(v.errs, fmt.Sprintf("%s in version %d after %d", key, version, v.newest[key]))
+	}
+	v.newest[key] = version
+}
+
+func (v *versionsOf) wrong() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.errs
+}
+
+// What the handler fails for comes again, and Redeliver waits for it. Other keys go on, and neither
+// the resource version nor WaitUntil waits for it.
+func TestRedeliverWaitsForWhatFails(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(300)
+		w.CreatePods(keys...)
+		var mu sync.Mutex
+		failing := false
+		fails := func(on bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			failing = on
+		}
+		b := harness.Batches{Fail: func(batch []string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !failing {
+				return nil
+			}
+			return refusing(batch, "a/0007")
+		}}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		w.Run(i)
+		synctest.Wait()
+		b.Forget()
+		fails(true)
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, b.Events(), 299)
+		require.Equal(t, "a/0006", i.Status().Redelivery.Position)
+		require.EqualValues(t, 299, i.Status().Redelivery.Done)
+		w.CreatePods("z/new")
+		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
+		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+		fails(false)
+		require.NoError(t, <-done)
+		require.Contains(t, b.Events(), "update a/0007")
+		w.RequireState(&b.Recorder)
+	})
+}
+
+// A run that ends, or a process that is killed, leaves a redelivery with which the next one goes on,
+// from about where it was.
+func TestRedeliverGoesOnInTheNextRun(t *testing.T) {
+	keys := harness.Keys(2000)
+	for name, killed := range map[string]bool{"stopped": false, "killed": true} {
+		for kind, file := range map[string]bool{"file": true, "store": false} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods(keys...)
+					plain := &harness.MemoryCheckpoint{}
+					store := informer.CheckpointStore(plain)
+					path := filepath.Join(t.TempDir(), "pods")
+					if file {
+						store = informer.FileCheckpoint(path)
+					}
+					var r harness.Recorder
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
+					stop := w.Run(i)
+					time.Sleep(time.Second)
+					synctest.Wait()
+					r.Forget()
+					done := make(chan error, 1)
+					go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
+					time.Sleep(100 * time.Second)
+					synctest.Wait()
+					require.InDelta(t, 1000, len(r.Events()), 20)
+					next := store
+					switch {
+					case killed && file:
+						next = informer.FileCheckpoint(copyOf(t, path))
+					case killed:
+						next = plain.Killed()
+					}
+					before := r.Events()
+					stop()
+					require.ErrorIs(t, <-done, informer.ErrStopped)
+					require.NotNil(t, i.Status().Redelivery)
+					again := harness.Recorder{Folded: r.State()}
+					w.DeletePods("a/1500")
+					i = harness.Follow(w, informer.InformerConfig{Handler: &again, Checkpoint: next})
+					w.Run(i)
+					time.Sleep(time.Second)
+					synctest.Wait()
+					s := i.Status().Redelivery
+					require.NotNil(t, s)
+					require.Equal(t, 10, s.PerSecond)
+					require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrRedelivering)
+					time.Sleep(200 * time.Second)
+					synctest.Wait()
+					require.Nil(t, i.Status().Redelivery)
+					all := count(append(before, again.Events()...))
+					for _, key := range keys {
+						if key != "a/1500" {
+							require.Positive(t, all["update "+key], key)
+						}
+					}
+					require.Equal(t, 1, all["delete a/1500"])
+					twice := len(before) + len(again.Events()) - 2000
+					most := 20
+					if killed {
+						most = 620 // of a minute
+					}
+					require.LessOrEqual(t, twice, most)
+					w.RequireState(&again)
+				})
+			})
+		}
+	}
+}
+
+// copyOf is a copy of a checkpoint, as a kill leaves it.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	content, err := informer.FileCheckpoint(path).Load(t.Context())
+	require.NoError(t, err)
+	defer content.Close()
+	b, err := io.ReadAll(content)
+	require.NoError(t, err)
+	other := path + "-killed"
+	require.NoError(t, os.WriteFile(other, b, 0o600))
+	return other
+}
+
+// Each handler of a shared informer can have its own.
+func TestRedeliverToSharedHandlers(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(30)
+		w.CreatePods(keys...)
+		s := harness.Share(w, informer.InformerConfig{})
+		require.ErrorIs(t, s.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrNoHandler)
+		var one, two harness.Recorder
+		h := harness.AddHandler(t, s, &one)
+		harness.AddHandler(t, s, &two)
+		defer harness.Start(s.RunWithContext)()
+		synctest.Wait()
+		one.Forget()
+		two.Forget()
+		require.NoError(t, h.Redeliver(t.Context(), informer.RedeliverOptions{}))
+		require.Equal(t, updates(keys...), one.Events())
+		require.Empty(t, two.Events())
+		require.NoError(t, s.Redeliver(t.Context(), informer.RedeliverOptions{Keys: keys[:1]}))
+		require.Equal(t, updates(append(keys, keys[0])...), one.Events())
+		require.Equal(t, updates(keys[0]), two.Events())
+	})
+}
+
+// Requests that fail, pages that are cut, tokens that expire: each key comes, and none is left out.
+func TestRedeliverOverFaults(t *testing.T) {
+	for name, effect := range map[string]informertest.Effect{
+		"expired": informertest.Status(410), "unavailable": informertest.Status(503), "reset": informertest.Reset(), "cut": informertest.Cut(3000),
+		"slow down": informertest.Status(429).RetryAfter(time.Second), "garbage": informertest.Garbage(3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				keys := harness.Keys(1700)
+				w.CreatePods(keys...)
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				w.Run(i)
+				synctest.Wait()
+				r.Forget()
+				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: effect, Times: 3, Skip: 1})
+				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 1000}))
+				calls := r.Events()
+				slices.Sort(calls)
+				if name == "garbage" {
+					require.GreaterOrEqual(t, len(calls), 1697)
+					return
+				}
+				require.Equal(t, updates(keys...), calls)
+			})
+		})
+	}
+}
+
+// While the informer lists, nothing is delivered again, so that no object that is gone counts as
+// shown. A server that was restored from a backup is followed to its older state.
+func TestRedeliverBesideARestoredServer(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(600)
+		w.CreatePods(keys...)
+		backup := w.Backup()
+		w.CreatePods("z/gone")
+		w.UpdatePod("a/0500", "newer")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
+		time.Sleep(10 * time.Second)
+		w.Restore(backup)
+		time.Sleep(10 * time.Second)
+		w.UpdatePod("a/0400", "after")
+		require.NoError(t, <-done)
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		w.RequireState(&r)
+		calls := count(r.Events())
+		require.Equal(t, 1, calls["delete z/gone"])
+		for _, key := range keys {
+			require.Positive(t, calls["update "+key]+calls["add "+key], key)
+		}
+	})
+}
