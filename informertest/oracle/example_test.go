@@ -186,4 +186,5 @@ func ExampleValidators() {
 	// persistent
 	// paced
 	// shard
+	// redelivered
 }

@@ -30,6 +30,8 @@ type telling struct {
 	back  bool
 	// ignored: the informer was asked not to tell it.
 	ignored bool
+	// redelivery: the informer was asked to tell it again.
+	redelivery bool
 }
 
 // knowledge is what a handler has of a key: what it has acknowledged.
@@ -102,6 +104,8 @@ type memory struct {
 	seen bool
 	// shard is that of the newest run.
 	shard informer.Shard
+	// redelivering: what was acknowledged may be told again.
+	redelivering bool
 }
 
 // checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns
@@ -172,6 +176,10 @@ func (m *memory) step(n int) {
 		}
 	case synced:
 		m.seen = m.seen || m.running
+	case redelivering:
+		m.redelivering = true
+	case rest:
+		m.redelivering = false
 	case listed:
 		m.unnoticed = false
 		m.lose()
@@ -397,6 +405,7 @@ func (m *memory) tell(n int, c call, e Event) telling {
 	line := &m.h.keys[key]
 	t := telling{Event: e, key: key, record: n, number: c.number, size: len(c.events), run: m.run, before: m.keys[key]}
 	t.ignored = e.Type == informer.Synced && m.now.IgnoresSynced
+	t.redelivery = m.redelivering && (e.Type == informer.Updated || e.Type == informer.Deleted)
 	seen := m.h.seen(line, n)
 	find := func(from int) (int, bool) { return line.find(e.ResourceVersion, e.UID, from, seen) }
 	if e.Type == informer.Deleted {

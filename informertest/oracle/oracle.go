@@ -77,6 +77,8 @@ type Oracle struct {
 	began   time.Time
 	// questions counts those how many keys wait.
 	questions atomic.Int64
+	// redeliveries counts the calls of Redelivering.
+	redeliveries atomic.Int64
 
 	mu      sync.Mutex
 	records []record // only ever appended to
@@ -278,6 +280,15 @@ func (o *Oracle) Stored(key, version string) {
 // Listed records that the informer asks for a list, or for a watch that begins with
 // one; not that it asks for a further page. Options.SeesLists says that this is called.
 func (o *Oracle) Listed() { o.recordAlive(listed{}) }
+
+// Redelivering records that the informer is asked to tell again of objects. From here on until all
+// is settled, what was acknowledged may be told as Updated, and the end of an object that is gone as
+// a Deleted. Done is to be called when the informer says that it has told of all objects.
+func (o *Oracle) Redelivering() (done func()) {
+	number := int(o.redeliveries.Add(1))
+	o.recordAlive(redelivering{number})
+	return func() { o.recordAlive(redelivered{number}) }
+}
 
 // Requested records that the informer sends a request to the server, which is told in words for
 // whoever reads a Violation. The further pages of a list are left out, but where a page is asked

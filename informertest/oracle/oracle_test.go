@@ -136,6 +136,18 @@ var cases = []struct {
 	wrong:  "add a A 1",
 	broken: "unique", shown: "call 1: Added a",
 }, {
+	name:   "told again as asked",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n redelivering \n update a A 1 \n ",
+	right:  "update b B 2 \n redelivered \n settled a/1 b/2",
+	wrong:  "redelivered \n settled a/1 b/2",
+	broken: "redelivered", shown: "it was not told again",
+}, {
+	name:   "told again as asked, and later",
+	both:   "start \n created a A 1 \n add a A 1 \n redelivering \n update a A 1 \n redelivered \n settled a/1 \n ",
+	right:  "redelivering \n update a A 1",
+	wrong:  "update a A 1",
+	broken: "unique", shown: "Updated a, version 1",
+}, {
 	name:   "a deletion told twice",
 	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n",
 	right:  "delete a A 2 : error \n delete a A 1 unknown",

@@ -66,7 +66,7 @@ func (m *memory) unfit(t *telling) string {
 	k := &m.keys[t.key]
 	another := k.uid != "" && t.UID != "" && k.uid != t.UID
 	switch {
-	case !k.present && t.Type == informer.Deleted && m.now.Resumed != "":
+	case !k.present && t.Type == informer.Deleted && (m.now.Resumed != "" || t.redelivery):
 		return "" // it may have been known before the checkpoint
 	case !k.present && t.Type != informer.Added:
 		return fmt.Sprintf("%s, and the handler does not know it", t.text())

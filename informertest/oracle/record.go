@@ -14,7 +14,7 @@ import (
 type record struct {
 	at time.Duration // since the Oracle was made
 	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
-	// waiting, rest, surrender, buried, look, storeLook, or request.
+	// waiting, rest, surrender, buried, look, storeLook, redelivering, redelivered, or request.
 	what any
 }
 
@@ -40,6 +40,9 @@ type (
 	// look is at a kept object that has changed, storeLook at what the store holds of a key.
 	look      struct{ wrong mistake }
 	storeLook struct{ key, version string }
+	// redelivering is a call to tell of everything again, and redelivered its success.
+	redelivering struct{ number int }
+	redelivered  struct{ number int }
 	// request is one to the server, in words.
 	request struct{ what string }
 )
@@ -157,6 +160,10 @@ func describe(what any, key string) string {
 			return "the store does not have " + w.key
 		}
 		return fmt.Sprintf("the store has %s in version %s", w.key, w.version)
+	case redelivering:
+		return "asked to tell of all objects again"
+	case redelivered:
+		return "has told of all objects again"
 	case request:
 		return w.text()
 	}

@@ -31,6 +31,8 @@ type scenario struct {
 	oracle *oracle.Oracle
 	now    time.Time
 	open   map[string]func(error)
+	// redelivered ends the newest redelivery.
+	redelivered func()
 }
 
 func play(t *testing.T, opts oracle.Options, text string) *oracle.Oracle {
@@ -107,6 +109,10 @@ func (s *scenario) step(line string, f []string) {
 		d, err := time.ParseDuration(f[1])
 		require.NoError(s.t, err)
 		s.now = s.now.Add(d)
+	case "redelivering":
+		s.redelivered = o.Redelivering()
+	case "redelivered":
+		s.redelivered()
 	case "gave-up":
 		o.GaveUp(f[1])
 	case "settled":

@@ -9,7 +9,7 @@ import (
 func unique() Validator {
 	return Validator{
 		Name: "unique",
-		Doc: "What was acknowledged is not told again, unless a call failed, or the run goes on from before it. " +
+		Doc: "What was acknowledged is not told again, unless a call failed, the informer was asked to, or the run goes on from before it. " +
 			"An informer that was asked not to tell of unchanged objects does not.",
 		Check: checkUnique,
 	}
@@ -34,7 +34,7 @@ func checkUnique(h *History) []*Violation {
 // repeats reports whether t tells what was acknowledged, without a reason.
 func (t *telling) repeats(h *History) bool {
 	k, line := &t.before, &h.keys[t.key]
-	if k.unsure || k.record == never {
+	if k.unsure || k.record == never || t.redelivery {
 		return false
 	}
 	same := k.uid == "" || t.UID == "" || k.uid == t.UID

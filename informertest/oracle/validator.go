@@ -26,5 +26,6 @@ func Validators() []Validator {
 		persistent(),
 		paced(),
 		confinedToShard(),
+		redelivery(),
 	}
 }

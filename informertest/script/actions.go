@@ -42,13 +42,14 @@ var verbs = map[string]func(a *args) action{
 	"kill":    parseKill,
 	"full":    parseFull,
 
-	"audit":  parseAudit,
-	"wait":   parseWait,
-	"mark":   do((*player).mark),
-	"expect": parseExpect,
-	"settle": parseSettle,
-	"relist": simple((*player).relist),
-	"shard":  parseShard,
+	"audit":     parseAudit,
+	"redeliver": parseRedeliver,
+	"wait":      parseWait,
+	"mark":      do((*player).mark),
+	"expect":    parseExpect,
+	"settle":    parseSettle,
+	"relist":    simple((*player).relist),
+	"shard":     parseShard,
 }
 
 // do is an action without arguments that cannot fail, simple one that can.

@@ -105,6 +105,7 @@ type follower interface {
 	Status() informer.Status
 	LastSyncResourceVersion() string
 	Audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
+	Redeliver(ctx context.Context, opts informer.RedeliverOptions) error
 }
 
 // subject is an informer of this module that is put to a script.
@@ -139,6 +140,7 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
 		Waiting:         func() int { return i.Status().Queued },
 		Audit:           i.Audit,
+		Redeliver:       i.Redeliver,
 		Idle: func(complete bool) error {
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},
@@ -166,6 +168,8 @@ func idle(is informer.Status, stored int) error {
 		return fmt.Errorf("its phase is %v", is.Phase)
 	case is.Queued != 0 || is.QueuedBytes != 0:
 		return fmt.Errorf("it has %d keys and %d bytes queued", is.Queued, is.QueuedBytes)
+	case is.Redelivery != nil:
+		return fmt.Errorf("it still delivers again: %+v", *is.Redelivery)
 	case is.Objects != stored:
 		return fmt.Errorf("it counts %d objects, %d are stored", is.Objects, stored)
 	}

@@ -173,9 +173,14 @@ func (p *player) inspect(server http.Handler) http.Handler {
 			server.ServeHTTP(w, r)
 			return
 		}
-		p.asked.note(p.oracle, r)
+		redelivery := isRedelivery(r)
+		if !redelivery {
+			p.asked.note(p.oracle, r)
+		}
 		if strings.HasSuffix(r.URL.Path, "/"+pods.Resource) {
-			p.noteList(r.URL.Query())
+			if !redelivery {
+				p.noteList(r.URL.Query())
+			}
 			if p.dice.one(int(p.oblivion.Load())) {
 				p.forget()
 			}

@@ -179,7 +179,7 @@ func (w *writer) begin(line string) {
 
 // act is one thing that happens, or none.
 func (w *writer) act() {
-	switch w.dice(23) {
+	switch w.dice(26) {
 	case 1, 2, 3, 4, 5, 6:
 		w.line("fault %s", w.fault())
 		w.faulty = true
@@ -212,6 +212,8 @@ func (w *writer) act() {
 		}
 	case 20, 21, 22:
 		w.line("audit %s", w.pick("", "repair", "speed=2000", "repair speed=500"))
+	case 23, 24, 25:
+		w.line("redeliver %s", w.pick("", "speed=1", "speed=20", "ns0/pod-0 ns1/pod-1 ns2/pod-2 none/none", "ns0/pod-3 ns1/pod-4 ns2/pod-5 speed=1"))
 	}
 }
 

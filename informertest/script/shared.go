@@ -139,6 +139,13 @@ func (l *lateHandler) Audit(ctx context.Context, opts informer.AuditOptions) (in
 	return informer.AuditReport{}, informer.ErrNotRunning
 }
 
+func (l *lateHandler) Redeliver(ctx context.Context, opts informer.RedeliverOptions) error {
+	if h := l.get(); h != nil {
+		return h.Redeliver(ctx, opts)
+	}
+	return informer.ErrNotRunning
+}
+
 // visit adds a handler each minute, and removes it.
 func visit(ctx context.Context, i *informer.SharedResourceVersionInformer) {
 	tick := time.NewTicker(time.Minute)

@@ -70,6 +70,8 @@ type Subject struct {
 	Waiting func() int
 	// Audit compares the informer with its server.
 	Audit func(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
+	// Redeliver has the informer tell of its objects again.
+	Redeliver func(ctx context.Context, opts informer.RedeliverOptions) error
 	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says
 	// that nothing has been passed over or unreadable since it was made to list.
 	Idle func(complete bool) error

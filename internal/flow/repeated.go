@@ -71,6 +71,9 @@ func (i *repeated) Unreadable(it object.Item, err error) {
 	i.run.Report.Handler(it.Unreadable(err))
 }
 
+// Knows reports whether a key is known, or a change of it waits.
+func (i *repeated) Knows(key string) bool { return i.run.queue.Knows(key) }
+
 // Unknown returns the keys that are not known, and that the handler may have all the same.
 func (i *repeated) Unknown() []string { return i.run.Versions.UnsettledUnknown() }
 

@@ -112,7 +112,7 @@ func (s *Setup) source(t Tuning) *source.Source { return source.New(s.sourceOpti
 
 // Objects returns the objects that a label selector selects of what is followed, for a redelivery.
 func (s *Setup) Objects(selector string, t Tuning) (*source.Objects, error) {
-	return source.NewObjects(s.sourceOptions(t), selector, t.Backoff, s.Report.Handler)
+	return source.NewObjects(s.sourceOptions(t), selector, t.PageSize, t.Backoff, s.Report.Handler)
 }
 
 func (s *Setup) sourceOptions(t Tuning) source.Options {

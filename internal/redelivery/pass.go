@@ -52,6 +52,8 @@ type Informer interface {
 	Generation(ctx context.Context) (uint64, error)
 	// Unreadable notes that an object could not be read, and that its key is not expected any more.
 	Unreadable(it object.Item, err error)
+	// Knows reports whether a key is known, or a change of it waits.
+	Knows(key string) bool
 	// Unknown returns the keys that are not known, and that the handler may have all the same.
 	Unknown() []string
 	// Settled returns when all that was delivered again is acknowledged.
@@ -96,15 +98,18 @@ type pass struct {
 	last, seen, began []byte
 	// isUnsorted tells that a key came behind a greater one.
 	isUnsorted bool
-	// doubtful are the keys of the page that have to be asked for.
-	doubtful []string
-	// ahead is the newest version of a list with an object that the watch has not brought yet.
+	// ahead is the newest version of a list with an object that the watch has not brought yet, and
+	// isAhead tells that the page under way has one.
 	ahead   string
 	isAhead bool
 }
 
 // keys delivers the keys of the job again.
 func (p *pass) keys(ctx context.Context, after string) error {
+	known := map[string]bool{} // the deletion of these is delivered by the watch or a list, if they are deleted meanwhile
+	for _, key := range p.options.Keys {
+		known[key] = p.informer.Knows(key)
+	}
 	for _, key := range p.options.Keys {
 		if key <= after {
 			continue
@@ -115,7 +120,7 @@ func (p *pass) keys(ctx context.Context, after string) error {
 		if err := p.informer.Expect(ctx, key); err != nil {
 			return err
 		}
-		if err := p.ask(ctx, key, true); err != nil {
+		if err := p.ask(ctx, key, !known[key]); err != nil {
 			return err
 		}
 	}
@@ -162,7 +167,7 @@ func (p *pass) list(ctx context.Context) error {
 		limit = min(limit, n*pageSeconds)
 	}
 	for at := (listwatch.Listing{}); ; {
-		p.began, p.doubtful, p.isAhead = append(p.began[:0], p.seen...), p.doubtful[:0], false
+		p.began = append(p.began[:0], p.seen...)
 		page, err := p.server.Page(ctx, at.Continue, limit, func(it object.Item, unreadable error) error { return p.take(ctx, it, unreadable) })
 		if err == nil && page.Continue != "" && at.Circular(page.Continue, page.First) {
 			err = errors.New("a page has the first object of an earlier page, or no object and its continue token")
@@ -176,12 +181,8 @@ func (p *pass) list(ctx context.Context) error {
 			at = p.goOnAfter(err, at)
 			continue
 		}
-		p.noteAhead(page.ResourceVersion)
-		for _, key := range p.doubtful {
-			if err := p.ask(ctx, key, false); err != nil {
-				return err
-			}
-		}
+		p.noteAhead(page.ResourceVersion, p.isAhead)
+		p.isAhead = false
 		if page.Continue == "" {
 			return nil
 		}
@@ -190,8 +191,8 @@ func (p *pass) list(ctx context.Context) error {
 }
 
 // noteAhead notes the version of a list if that had an object that the watch has not brought yet.
-func (p *pass) noteAhead(resourceVersion string) {
-	if p.isAhead {
+func (p *pass) noteAhead(resourceVersion string, isAhead bool) {
+	if isAhead {
 		p.ahead = rv.AtLeast(resourceVersion, p.ahead)
 	}
 }
@@ -253,14 +254,12 @@ func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error
 	if err != nil {
 		return err
 	}
-	switch standing {
-	case deltaqueue.Doubtful:
-		p.doubtful = append(p.doubtful, strings.Clone(it.Key))
-	case deltaqueue.Ahead:
-		p.isAhead = true
+	p.isAhead = p.isAhead || standing == deltaqueue.Ahead
+	if standing == deltaqueue.Doubtful { // while the page is read, so that few keys are owed
+		err = p.ask(ctx, strings.Clone(it.Key), false)
 	}
 	p.last = append(p.last[:0], it.Key...)
-	return nil
+	return err
 }
 
 // pace waits until another object may be delivered.
@@ -311,8 +310,7 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing de
 	if err == nil && !found {
 		standing, err = p.informer.RenewAbsent(ctx, key, page.ResourceVersion, generation, named)
 	}
-	p.isAhead = err == nil && standing == deltaqueue.Ahead
-	p.noteAhead(page.ResourceVersion)
+	p.noteAhead(page.ResourceVersion, err == nil && standing == deltaqueue.Ahead)
 	return standing, err
 }
 

@@ -21,6 +21,7 @@ import (
 type Objects struct {
 	options  Options
 	selector labels.Selector
+	pageSize int64
 	all      *Source
 	first    wait.Backoff
 	// next is that of the next failed request.
@@ -29,9 +30,9 @@ type Objects struct {
 
 var _ redelivery.Server = (*Objects)(nil)
 
-// NewObjects returns the objects of o, of which the selector selects some. Failed requests wait as
-// custom says, or as long as by default, and fail is called with errors that no call returns.
-func NewObjects(o Options, selector string, custom *wait.Backoff, fail func(error)) (*Objects, error) {
+// NewObjects returns the objects of o, of which the selector selects some, in pages of at most
+// pageSize, if that is set. Failed requests wait as custom says, or as long as by default, and fail is called with errors that no call returns.
+func NewObjects(o Options, selector string, pageSize int64, custom *wait.Backoff, fail func(error)) (*Objects, error) {
 	selects, err := labels.Parse(selector)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func NewObjects(o Options, selector string, custom *wait.Backoff, fail func(erro
 	memory := &Memory{}
 	memory.lists.learn(o.Memory.lists.known())
 	o.Memory, o.Shared, o.Here, o.Budget, o.Report = memory, nil, nil, nil, &report.Report{Handler: fail}
-	s := &Objects{options: o, selector: selects, first: backoff.OrDefault(custom)}
+	s := &Objects{options: o, selector: selects, pageSize: pageSize, first: backoff.OrDefault(custom)}
 	s.all = s.of(server.Selecting(selector))
 	return s, nil
 }
@@ -55,6 +56,9 @@ func (s *Objects) of(part server.Tweak) *Source {
 
 // Page implements redelivery.Server.
 func (s *Objects) Page(ctx context.Context, token string, limit int64, each redelivery.Each) (redelivery.Page, error) {
+	if s.pageSize > 0 {
+		limit = min(limit, s.pageSize)
+	}
 	return s.page(ctx, s.all, metav1.ListOptions{Limit: limit, Continue: token}, func(it object.Item, unreadable error) error {
 		if !s.selects(it) { // a ListerWatcher of others may select nothing
 			return nil

@@ -1,0 +1,68 @@
+package oracle
+
+func redelivery() Validator {
+	return Validator{
+		Name: "redelivered",
+		Doc: "An informer that says that it has told of all objects again has told of each that it knew when it was asked to, and that is still there, " +
+			"unless some objects cannot be read.",
+		Check: checkRedelivered,
+	}
+}
+
+func checkRedelivered(h *History) []*Violation {
+	var found []*Violation
+	m := newMemory(h)
+	owed := map[int]*unrepeated{} // by number of the redelivery
+	for n := range h.records {
+		switch w := h.records[n].what.(type) {
+		case redelivering:
+			owed[w.number] = m.unrepeated(n)
+		case Write:
+			if w.Type == Deleted {
+				pay(owed, h.numbers[w.Key])
+			}
+		case restoration, halt:
+			clear(owed)
+		case call:
+			for _, e := range w.events {
+				pay(owed, h.numbers[e.Key])
+			}
+		case redelivered:
+			d, judged := owed[w.number]
+			delete(owed, w.number)
+			if !judged || h.options.Unreadable {
+				break
+			}
+			for key := range m.keys {
+				if d.keys[key] {
+					found = append(found, h.violation("redelivered", h.keys[key].key, "it was not told again", d.since, n))
+				}
+			}
+		}
+		m.step(n)
+	}
+	return found
+}
+
+// unrepeated is the keys that are to be told again since a record.
+type unrepeated struct {
+	since int
+	keys  map[int]bool
+}
+
+// unrepeated is what the handler knows for sure.
+func (m *memory) unrepeated(n int) *unrepeated {
+	d := &unrepeated{n, map[int]bool{}}
+	for key, k := range m.keys {
+		if k.present && !k.unsure {
+			d.keys[key] = true
+		}
+	}
+	return d
+}
+
+func pay(owed map[int]*unrepeated, key int) {
+	for _, d := range owed {
+		delete(d.keys, key)
+	}
+}

@@ -1,0 +1,47 @@
+package script
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/rvinformer/informer"
+)
+
+// redelivered selects all objects, and tells the lists of a redelivery from others.
+const redelivered = "!redelivered"
+
+// parseRedeliver begins a redelivery of all objects, or of keys. If the run ends, the next one goes
+// on with it.
+func parseRedeliver(a *args) action {
+	opts := informer.RedeliverOptions{PerSecond: a.namedCount("speed", 0)}
+	if len(a.words) > 0 {
+		opts.Keys = a.keys()
+	} else {
+		opts.Selector = redelivered
+	}
+	return func(_ context.Context, p *player) error {
+		if p.run == nil || p.subject.Redeliver == nil {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), longestAudit)
+		p.audits.add(cancel)
+		subject, travels := p.subject, p.travels.Load()
+		done := p.oracle.Redelivering()
+		p.audits.running.Go(func() {
+			defer cancel()
+			err := subject.Redeliver(ctx, opts)
+			if err == nil && opts.Keys == nil && p.travels.Load() == travels && !p.script.judging.Overtaken {
+				done()
+			}
+		})
+		return nil
+	}
+}
+
+// isRedelivery reports whether a request is of a redelivery.
+func isRedelivery(r *http.Request) bool {
+	query := r.URL.Query()
+	asks := strings.Contains(query.Get("fieldSelector"), "metadata.name=") && !query.Has("limit") && !query.Has("watch")
+	return query.Get("labelSelector") == redelivered || asks
+}
