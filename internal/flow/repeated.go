@@ -74,8 +74,8 @@ func (i *repeated) Unreadable(it object.Item, err error) {
 // Knows reports whether a key is known, or a change of it waits.
 func (i *repeated) Knows(key string) bool { return i.run.queue.Knows(key) }
 
-// Unknown returns the keys that are not known, and that the handler may have all the same.
-func (i *repeated) Unknown() []string { return i.run.Versions.UnsettledUnknown() }
+// Unsettled returns the keys of which it is not certain what the handler has.
+func (i *repeated) Unsettled() []string { return i.run.Versions.Unsettled() }
 
 // Await returns when everything up to a resource version is acknowledged, or it cannot be told.
 func (i *repeated) Await(ctx context.Context, resourceVersion string) error {

@@ -54,8 +54,8 @@ type Informer interface {
 	Unreadable(it object.Item, err error)
 	// Knows reports whether a key is known, or a change of it waits.
 	Knows(key string) bool
-	// Unknown returns the keys that are not known, and that the handler may have all the same.
-	Unknown() []string
+	// Unsettled returns the keys of which it is not certain what the handler has, as of dead letters.
+	Unsettled() []string
 	// Settled returns when all that was delivered again is acknowledged.
 	Settled(ctx context.Context) error
 	// Await returns when everything up to a resource version is acknowledged.
@@ -96,6 +96,8 @@ type pass struct {
 	// last is the key up to which the list was handed on. Seen is the one that the list has shown
 	// last, and began the one before the page.
 	last, seen, began []byte
+	// unsettled are the keys that were unsettled at the beginning, and that the list has not shown.
+	unsettled map[string]bool
 	// isUnsorted tells that a key came behind a greater one.
 	isUnsorted bool
 	// ahead is the newest version of a list with an object that the watch has not brought yet, and
@@ -127,8 +129,13 @@ func (p *pass) keys(ctx context.Context, after string) error {
 	return p.finish(ctx)
 }
 
-// all delivers again what the job selects.
+// all delivers again what the job selects, and without a selector the deletions that the handler has
+// not acknowledged.
 func (p *pass) all(ctx context.Context) error {
+	p.unsettled = map[string]bool{}
+	for _, key := range p.informer.Unsettled() {
+		p.unsettled[key] = true
+	}
 	if err := p.list(ctx); err != nil {
 		return err
 	}
@@ -139,7 +146,10 @@ func (p *pass) all(ctx context.Context) error {
 		return err
 	}
 	p.stay()
-	for _, key := range p.informer.Unknown() {
+	for _, key := range p.informer.Unsettled() {
+		if !p.unsettled[key] {
+			continue
+		}
 		if err := p.informer.Expect(ctx, key); err != nil {
 			return err
 		}
@@ -256,7 +266,9 @@ func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error
 	}
 	p.isAhead = p.isAhead || standing == deltaqueue.Ahead
 	if standing == deltaqueue.Doubtful { // while the page is read, so that few keys are owed
-		err = p.ask(ctx, strings.Clone(it.Key), false)
+		key := strings.Clone(it.Key)
+		delete(p.unsettled, key)
+		err = p.ask(ctx, key, false)
 	}
 	p.last = append(p.last[:0], it.Key...)
 	return err

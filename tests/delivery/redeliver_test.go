@@ -510,3 +510,68 @@ func TestRedeliverBesideARestoredServer(t *testing.T) {
 		}
 	})
 }
+
+// Redeliver tries dead letters again: what the server has in its newest state, and what it lacks as a
+// deletion; also in a process that has them from its checkpoint. Those that fail again stay.
+func TestRedeliverTriesDeadLettersAgain(t *testing.T) {
+	for name, restarts := range map[string]bool{"same process": false, "next process": true} {
+		for which, o := range map[string]informer.RedeliverOptions{
+			"all": {}, "keys": {Keys: []string{"a/1", "a/2", "a/3", "a/4"}},
+		} {
+			t.Run(name+" "+which, func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					var mu sync.Mutex
+					poison := []string{"a/1", "a/2", "a/3", "a/4"}
+					b := harness.Batches{Fail: func(batch []string) error {
+						mu.Lock()
+						defer mu.Unlock()
+						return refusing(batch, poison...)
+					}}
+					store := &harness.MemoryCheckpoint{}
+					config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, Checkpoint: store}
+					i := harness.Follow(w, config)
+					stop := w.Run(i)
+					synctest.Wait()
+					mu.Lock()
+					poison = nil
+					mu.Unlock()
+					w.CreatePods("a/1", "a/2", "a/5")
+					synctest.Wait()
+					mu.Lock()
+					poison = []string{"a/1", "a/2", "a/3", "a/4"}
+					mu.Unlock()
+					w.CreatePods("a/3", "a/4")
+					w.UpdatePod("a/1", "changed")
+					time.Sleep(time.Minute)
+					w.DeletePods("a/2", "a/4") // known, and not known
+					time.Sleep(time.Minute)
+					require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
+					if restarts {
+						stop()
+						i = harness.Follow(w, config)
+						w.Run(i)
+						time.Sleep(time.Minute)
+					}
+					require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
+					b.Forget()
+					require.NoError(t, i.Redeliver(t.Context(), o))
+					require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
+					mu.Lock()
+					poison = nil
+					mu.Unlock()
+					b.Forget()
+					require.NoError(t, i.Redeliver(t.Context(), o))
+					require.Empty(t, letterKeys(i))
+					calls := b.Events()
+					slices.Sort(calls)
+					want := []string{"add a/3", "delete a/2 unknown", "delete a/4 unknown", "update a/1"}
+					if o.Keys == nil {
+						want = append(want, "update a/5")
+					}
+					require.Equal(t, want, calls)
+					w.RequireState(&b.Recorder)
+				})
+			})
+		}
+	}
+}
