@@ -380,6 +380,33 @@ func ExampleResourceVersionInformer_writeThenWait() {
 	// Output: there true
 }
 
+// After the handler was mended, everything is delivered to it once more, while the watch goes on.
+func ExampleResourceVersionInformer_redeliver() {
+	server, lw := simulated("db", "web")
+	defer server.Close()
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: lw,
+		ExampleObject: &informer.RawObject{},
+		Handler: informer.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj interface{}) { fmt.Println("added", obj.(*informer.RawObject).GetName()) },
+			UpdateFunc: func(_, obj interface{}) { fmt.Println("updated", obj.(*informer.RawObject).GetName()) },
+		},
+	})
+	defer start(i.RunWithContext)()
+	<-i.HasSyncedChecker().Done()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := i.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 1000}); err != nil {
+		panic(err)
+	}
+	// Output:
+	// added db
+	// added web
+	// updated db
+	// updated web
+}
+
 // An ordinary informer keeps a store of the caller's, and tells the old object too.
 func ExampleNewInformer() {
 	server, lw := simulated("web")

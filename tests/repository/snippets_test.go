@@ -100,6 +100,11 @@ func snippetOfAudit(ctx context.Context, i informer.ResourceVersionInformer, con
 	config.AuditOptions.Repair = true
 }
 
+func snippetOfRedeliver(ctx context.Context, pods informer.ResourceVersionInformer) error {
+	err := pods.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 1000})
+	return err
+}
+
 func snippetOfASharedInformer(ctx context.Context, lw cache.ListerWatcher, index, mirror informer.ResourceEventHandler) error {
 	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw})
 	go shared.RunWithContext(ctx)
