@@ -180,3 +180,21 @@ func TestPageOfAFactory(t *testing.T) {
 	remove()
 	require.Empty(t, ask(t, page, "").Items)
 }
+
+// The page shows how far a redelivery has come.
+func TestPageShowsARedelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := statuspage.New()
+		s := unreachable(time.Now())
+		s.Redelivery = &informer.RedeliveryStatus{
+			RedeliverOptions: informer.RedeliverOptions{Keys: []string{"shop/db", "shop/web"}, PerSecond: 7}, Started: time.Now(), Done: 41, Position: "shop/db",
+		}
+		page.Add(ofPods("east"), with(s))
+		for _, format := range []string{"", "?format=json"} {
+			text := get(t, page, http.StatusOK, "/informer/east/_/v1/pods/dynamic"+format)
+			for _, part := range []string{"edelivery", "shop/db", "shop/web", "41"} {
+				require.Contains(t, text, part)
+			}
+		}
+	})
+}
