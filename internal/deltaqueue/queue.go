@@ -122,7 +122,7 @@ type Queue struct {
 	frontier   frontier
 	settling   settling
 	audit      audit
-	repeats    repeats
+	repeats    *repeats // nil before the first redelivery
 	// changed fires when something happens that a waiting Put or Take may wait for, and places
 	// when a Put that waits for a full queue should go on.
 	changed, places signal
@@ -151,7 +151,6 @@ func New(opts Options) *Queue {
 		waiting:        opts.Waiting,
 		order:          line{which: inOrder},
 		ready:          line{which: inReady},
-		repeats:        repeats{line: line{which: inReady}},
 		account:        account{budget: opts.Budget, starved: opts.Starved},
 		hiring:         hiring{start: opts.Hire, most: max(opts.Workers, 1)},
 		syncing:        syncing{done: opts.Synced, note: opts.NoteSynced},

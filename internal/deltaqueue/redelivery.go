@@ -79,6 +79,9 @@ func (q *Queue) Redeliver(after string, done int64, atOnce int, doubt func(key s
 	defer q.mu.Unlock()
 	most := max(defaultRepeats, atOnce/repeatsShare)
 	r := &Redelivery{queue: q, doubt: doubt, most: most, last: after, done: done}
+	if q.repeats == nil {
+		q.repeats = &repeats{line: line{which: inReady}}
+	}
 	q.repeats.redelivery, q.repeats.share = r, max(1, min(atOnce/2, most/2))
 	return r
 }
@@ -322,9 +325,9 @@ func (r *Redelivery) settleLocked(key string) {
 	}
 }
 
-// givenBackLocked notes that the consumer has given e back for good.
+// givenBackLocked notes that the consumer has given e back for good. P may be nil.
 func (p *repeats) givenBackLocked(e *Entry) {
-	if p.redelivery != nil && e.newer == nil {
+	if p != nil && p.redelivery != nil && e.newer == nil {
 		p.redelivery.settleLocked(e.Key)
 	}
 }
@@ -366,4 +369,6 @@ func (q *Queue) firstOwnLocked() *Entry {
 }
 
 // canTakeLocked reports whether there is an entry that can be taken.
-func (q *Queue) canTakeLocked() bool { return q.ready.first != nil || q.repeats.line.first != nil }
+func (q *Queue) canTakeLocked() bool {
+	return q.ready.first != nil || q.repeats != nil && q.repeats.line.first != nil
+}

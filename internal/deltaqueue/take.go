@@ -76,7 +76,7 @@ func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 	}
 	most += len(into)
 	into = takeFrom(&q.ready, into, most, batch)
-	if batch == 0 {
+	if batch == 0 && q.repeats != nil {
 		into = takeFrom(&q.repeats.line, into, min(most, len(into)+q.repeats.share), batch)
 	}
 	q.hireLocked()

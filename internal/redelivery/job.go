@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -15,8 +16,9 @@ import (
 	"github.com/rvinformer/informer/internal/redact"
 )
 
-// maxKeys is how many bytes the keys of a job may have: a checkpoint has room for no more.
-const maxKeys = 32 << 10
+// maxText is how many bytes the options of a job may have as a text: a checkpoint has room for not
+// much more.
+const maxText = 32 << 10
 
 // Job is one redelivery. It is safe for concurrent use.
 type Job struct {
@@ -50,20 +52,19 @@ func New(o api.RedeliverOptions) (*Job, error) {
 	o.Keys = slices.Clone(o.Keys)
 	slices.Sort(o.Keys)
 	o.Keys = slices.Compact(o.Keys)
-	size := 0
 	for _, key := range o.Keys {
-		size += len(key)
-		if namespace, name, found := strings.Cut(key, "/"); namespace == "" || found && (name == "" || strings.Contains(name, "/")) {
+		if namespace, name, found := strings.Cut(key, "/"); !utf8.ValidString(key) || namespace == "" || found && (name == "" || strings.Contains(name, "/")) {
 			return nil, fmt.Errorf("key %q is neither a namespace/name nor a name", key)
 		}
 	}
+	size := len((&Job{options: o}).Text())
 	switch {
 	case o.PerSecond < 0:
 		return nil, fmt.Errorf("PerSecond is %d, and must not be negative", o.PerSecond)
 	case len(o.Keys) > 0 && o.Selector != "":
 		return nil, fmt.Errorf("there are Keys and a Selector: only one can be given")
-	case size > maxKeys:
-		return nil, fmt.Errorf("the Keys have %d bytes, %d is the most: use a Selector, or several calls", size, maxKeys)
+	case size > maxText:
+		return nil, fmt.Errorf("the options have %d bytes, %d is the most: use a shorter Selector, or fewer Keys in several calls", size, maxText)
 	}
 	if _, err := labels.Parse(o.Selector); err != nil {
 		return nil, fmt.Errorf("selector: %w", err)
