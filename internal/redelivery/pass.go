@@ -49,6 +49,8 @@ type Informer interface {
 	// before the request. If the standing is Doubtful, the object has to be asked for again.
 	Renew(ctx context.Context, it object.Item, generation uint64) (deltaqueue.Standing, error)
 	RenewAbsent(ctx context.Context, key, at string, generation uint64, named bool) (deltaqueue.Standing, error)
+	// Generation waits while the informer lists, or has not begun to follow, and returns the number
+	// of its newest list.
 	Generation(ctx context.Context) (uint64, error)
 	// Unreadable notes that an object could not be read, and that its key is not expected any more.
 	Unreadable(it object.Item, err error)
@@ -178,6 +180,9 @@ func (p *pass) list(ctx context.Context) error {
 	}
 	for at := (listwatch.Listing{}); ; {
 		p.began = append(p.began[:0], p.seen...)
+		if _, err := p.informer.Generation(ctx); err != nil { // no page is to wait for a list of the informer
+			return err
+		}
 		page, err := p.server.Page(ctx, at.Continue, limit, func(it object.Item, unreadable error) error { return p.take(ctx, it, unreadable) })
 		if err == nil && page.Continue != "" && at.Circular(page.Continue, page.First) {
 			err = errors.New("a page has the first object of an earlier page, or no object and its continue token")
