@@ -165,6 +165,7 @@ var (
 	_ = snippetOfLogs
 	_ = snippetOfProbes
 	_ = snippetOfAudit
+	_ = snippetOfRedeliver
 	_ = snippetOfTheREADME
 	_ = snippetOfASharedInformer
 	_ = snippetOfNewInformer
