@@ -87,6 +87,8 @@ func (versionsStub) Audit(context.Context, informer.AuditOptions) (informer.Audi
 
 func (versionsStub) WaitUntil(context.Context, string) error { return nil }
 
+func (versionsStub) Redeliver(context.Context, informer.RedeliverOptions) error { return nil }
+
 func (versionsStub) DeadLetters() []informer.DeadLetter    { return nil }
 func (versionsStub) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
 

@@ -451,6 +451,8 @@ func (countedVersions) Audit(context.Context, informer.AuditOptions) (informer.A
 
 func (countedVersions) WaitUntil(context.Context, string) error { return nil }
 
+func (countedVersions) Redeliver(context.Context, informer.RedeliverOptions) error { return nil }
+
 func (countedVersions) DeadLetters() []informer.DeadLetter    { return nil }
 func (countedVersions) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
 
