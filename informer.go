@@ -319,6 +319,9 @@ type ResourceVersionInformer interface {
 	// object that changes meanwhile is delivered in its newer state, one that is deleted as a
 	// deletion, and never in a state older than one that was acknowledged.
 	//
+	// Where resource versions have no order, it does not wait for changes that the watch is yet to
+	// bring.
+	//
 	// The objects are listed beside the watch, in pages of the newest state. They wait for the
 	// Budget as others do. Changes that the watch brings go before them, and
 	// Status.ResourceVersion does not wait for them. Progress is in Status.Redelivery and in the

@@ -31,7 +31,9 @@ func parseRedeliver(a *args) action {
 		p.audits.running.Go(func() {
 			defer cancel()
 			err := subject.Redeliver(ctx, opts)
-			if err == nil && opts.Keys == nil && p.travels.Load() == travels && !p.script.judging.Overtaken {
+			// Without an order of versions, it does not wait for what the watch is yet to bring.
+			ordered := !p.script.server.OpaqueVersions && !p.script.judging.Overtaken
+			if err == nil && opts.Keys == nil && p.travels.Load() == travels && ordered {
 				done()
 			}
 		})
