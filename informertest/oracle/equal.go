@@ -62,5 +62,11 @@ func (l *timeline) since(at int) int { return l.states[max(0, at-1)].record }
 // excuses reports whether the informer does not have to tell of the newest state of a
 // key.
 func (m *memory) excuses(key, n int) bool {
-	return m.keys[key].excused > 0 && m.keys[key].excused >= m.h.written(&m.h.keys[key], n)
+	line, excused := &m.h.keys[key], m.keys[key].excused
+	for at := excused; at < m.h.written(line, n); at++ {
+		if m.includes(line.key, line.states[at].uid) { // the others of that name are not in the shard
+			return false
+		}
+	}
+	return excused > 0
 }

@@ -50,11 +50,11 @@ type unrepeated struct {
 	keys  map[int]bool
 }
 
-// unrepeated is what the handler knows for sure.
+// unrepeated is what the handler knows for sure, and is not being told of.
 func (m *memory) unrepeated(n int) *unrepeated {
 	d := &unrepeated{n, map[int]bool{}}
 	for key, k := range m.keys {
-		if k.present && !k.unsure {
+		if k.present && !k.unsure && k.calls == 0 {
 			d.keys[key] = true
 		}
 	}
