@@ -40,6 +40,9 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 		var excuses []debt
 		for key := range d.due(to) {
 			line, owed := &h.keys[key], d.owed[key]
+			if run, ok := r.what.(Run); ok && run.Dead[line.key] { // the handler may have taken it in since
+				continue
+			}
 			if passed := d.keys[key].passed; owed < passed && excused(&d.keys[key]) {
 				excuses = append(excuses, debt{key, owed, line.states[owed].record})
 				for passed < h.written(line, n+1) && !d.includes(line.key, line.states[passed].uid) {

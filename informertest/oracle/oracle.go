@@ -161,6 +161,9 @@ type Run struct {
 	// in another state: a checkpoint's journal announces a key before its call. A run tells of such
 	// an object again, even if it is unchanged. It is the Oracle's to keep.
 	Begun map[string]bool
+	// Dead holds the keys of the dead letters in the checkpoint that it goes on from. It is the
+	// Oracle's to keep.
+	Dead map[string]bool
 	// Journaled says that what is known includes every key that the handler was told of, also by a
 	// process that was killed. Else only such a process may have known a key, and its deletion is
 	// not told by a list.

@@ -16,7 +16,9 @@ func checkRedelivered(h *History) []*Violation {
 	for n := range h.records {
 		switch w := h.records[n].what.(type) {
 		case redelivering:
-			owed[w.number] = m.unrepeated(n)
+			if !m.unnoticed { // else the handler may know what the server has lost
+				owed[w.number] = m.unrepeated(n)
+			}
 		case Write:
 			if w.Type == Deleted {
 				pay(owed, h.numbers[w.Key])

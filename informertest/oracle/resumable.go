@@ -77,7 +77,7 @@ func (m *memory) outdated(key int, run Run, to, n int) string {
 		return ""
 	}
 	version, known := m.knows(run, line, n)
-	if known && version == "" || m.keys[key].letter != "" {
+	if known && version == "" || m.keys[key].letter != "" || run.Dead[line.key] {
 		return ""
 	}
 	s := line.states[at]

@@ -230,13 +230,12 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 	}
 	run.Resumed = r.Metadata()["resourceVersion"]
 	_, run.Journaled = store.(informer.CheckpointAppender)
-	dead, err := replay(run, r, load)
-	if err != nil {
+	if run.Dead, err = replay(run, r, load); err != nil {
 		return err
 	}
 	saved, err := informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
 	if err == nil && saved != run.Shard {
-		takeFrom(run, saved, dead)
+		takeFrom(run, saved)
 	}
 	return err
 }
@@ -244,8 +243,8 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 // takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other
 // one does not have all of its own. It does not take what the handler had only begun with and what
 // may not be in its shard. It lists too if the other one has dead letters.
-func takeFrom(run *oracle.Run, saved informer.Shard, dead bool) {
-	if !saved.Contains(run.Shard) || dead {
+func takeFrom(run *oracle.Run, saved informer.Shard) {
+	if !saved.Contains(run.Shard) || len(run.Dead) > 0 {
 		run.Resumed = ""
 	}
 	if run.Shard.Contains(saved) {
@@ -257,24 +256,24 @@ func takeFrom(run *oracle.Run, saved informer.Shard, dead bool) {
 	}
 }
 
-// replay adds the journal behind a checkpoint, and reports whether it has dead letters.
-func replay(run *oracle.Run, r *checkpoint.Reader, load bool) (dead bool, err error) {
-	letters := map[string]bool{}
+// replay adds the journal behind a checkpoint, and returns the keys of its dead letters.
+func replay(run *oracle.Run, r *checkpoint.Reader, load bool) (dead map[string]bool, err error) {
+	dead = map[string]bool{}
 	for {
 		record, key, version, err := r.NextRecord()
 		switch record {
 		case checkpoint.Dead:
-			letters[strings.Clone(key)] = true
+			dead[strings.Clone(key)] = true
 		case checkpoint.Acknowledged, checkpoint.Gone:
 			if err == nil {
-				delete(letters, key)
+				delete(dead, key)
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return len(letters) > 0, r.Torn()
+			return dead, r.Torn()
 		case err != nil:
-			return false, fmt.Errorf("reading the journal: %w", err)
+			return nil, fmt.Errorf("reading the journal: %w", err)
 		case record == checkpoint.Resume:
 			run.Resumed = strings.Clone(version.Version().ResourceVersion)
 		case !load:

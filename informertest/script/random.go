@@ -76,6 +76,7 @@ type writer struct {
 	faulty     bool
 	checkpoint bool
 	rewinds    bool
+	restores   bool
 	shards     bool
 }
 
@@ -111,6 +112,7 @@ func (w *writer) prepare(opts RandomOptions) {
 	}
 	w.informer(opts)
 	w.handler()
+	w.restores = opts.Restores
 	w.rewinds = !opts.Restores && w.one(4)
 	w.line("fill %d", w.dice(60))
 }
@@ -213,6 +215,9 @@ func (w *writer) act() {
 	case 20, 21, 22:
 		w.line("audit %s", w.pick("", "repair", "speed=2000", "repair speed=500"))
 	case 23, 24, 25:
+		if w.restores { // until one is noticed, the informer knows what the server has lost
+			return
+		}
 		w.line("redeliver %s", w.pick("", "speed=1", "speed=20", "ns0/pod-0 ns1/pod-1 ns2/pod-2 none/none", "ns0/pod-3 ns1/pod-4 ns2/pod-5 speed=1"))
 	}
 }
