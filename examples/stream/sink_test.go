@@ -223,7 +223,7 @@ func TestCheckpointOfAnySizeIsLoadedAsAWhole(t *testing.T) {
 	}
 }
 
-// What a save has written when it fails, or its process is killed, is not loaded.
+// The parts that a save has written before it fails, or before its process is killed, are not loaded.
 func TestSaveThatFailsLeavesTheFormerCheckpoint(t *testing.T) {
 	js := newJetStream(t)
 	s := newSink(t, js, everything())

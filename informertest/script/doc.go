@@ -62,8 +62,8 @@
 //	                     audit the informer, and repair it, beside what follows; it reads so many bytes a second. That an
 //	                     audit finds something although nothing was lost is an error
 //	redeliver [KEY...] [speed=N]
-//	                     deliver all objects again, or those of keys, beside what follows; so many a second. What is not
-//	                     done when the run ends, the next one goes on with
+//	                     deliver all objects, or those with these keys, again, N a second at most, while the script goes
+//	                     on. The next run goes on with it if the run ends before that
 //	fuse N               the process is killed at its N-th call of a handler, return of one, or saving, from now on
 //	kill                 kill the process now, if it is alive
 //	full N               one in N savings of the checkpoint fails; 0: none

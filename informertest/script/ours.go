@@ -129,7 +129,7 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			// run.
 			empty := len(run.Known) == 0 && i.Status().ResourceVersion == ""
 			err := addCheckpoint(&run, s.Checkpoint, empty)
-			// What an earlier run of it knows is enough.
+			// A run of an informer that has run before goes on from what that has acknowledged.
 			if run.Resumed == "" && !s.Unread() {
 				run.Resumed = i.Status().ResourceVersion
 			}

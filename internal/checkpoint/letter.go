@@ -11,8 +11,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// letterText is a dead letter as a record has it in place of a resource version. What is added
-// later is ignored by libraries that do not know it.
+// letterText is a dead letter as a record has it in place of a resource version. A library ignores
+// the fields that it does not know.
 type letterText struct {
 	ResourceVersion string        `json:"resourceVersion,omitempty"`
 	Type            api.EventType `json:"type"`

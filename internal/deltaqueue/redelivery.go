@@ -56,8 +56,8 @@ type owed struct{ key, before string }
 type repeats struct {
 	// redelivery is the newest one, nil for none.
 	redelivery *Redelivery
-	// line has the repeats that can be taken when nothing else is ready, or behind all else in a
-	// batch, of which they are share at most.
+	// line has the repeats that can be taken: when nothing else is ready, or at the end of a batch.
+	// A batch has share repeats at most.
 	line  line
 	share int
 }

@@ -35,8 +35,8 @@ func textOf(err error) string {
 	return redact.Short(redact.Error(err).Error(), longestText)
 }
 
-// isDead reports whether an entry that has just failed by itself, alone times by now, is not to be
-// tried again.
+// isDead reports whether an entry that has just failed by itself is not to be tried again. That
+// failure is counted in Failure.Alone, and not yet in Panics.
 func (f *Flow) isDead(e *deltaqueue.Entry, panicked bool) bool {
 	if f.MaxAttempts > 0 {
 		return e.Failure.Alone >= int(f.MaxAttempts)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rvinformer/informer/api"
@@ -64,17 +65,18 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 	var restart journal.Restart
 	err := k.write(ctx, func(w io.Writer) (p point, err error) {
 		p = now()
-		letters := k.Versions.DeadLetters()
 		cw, begun := checkpoint.NewWriter(w), k.Versions.UnsettledUnknown()
-		switch {
-		case k.journal != nil:
+		if k.journal != nil {
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
 			if restart, err = k.journal.Restart(ctx, k.Versions.ReadUnsettled); err != nil {
 				return p, err
 			}
-		case len(letters) > 0:
+		} else if letters := k.Versions.DeadLetters(); len(letters) > 0 {
 			cw, restart.Tail = checkpoint.NewJournaledWriter(w), tailOf(letters)
-			begun = slices.DeleteFunc(begun, k.Versions.IsDead)
+			begun = slices.DeleteFunc(begun, func(key string) bool {
+				_, dead := slices.BinarySearchFunc(letters, key, func(letter api.DeadLetter, key string) int { return strings.Compare(letter.Key, key) })
+				return dead
+			})
 		}
 		err = k.Versions.WriteCheckpoint(cw, k.metadata(p), begun)
 		size = cw.Written()

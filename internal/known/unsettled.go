@@ -186,13 +186,6 @@ func (v *Versions) ReadUnsettled(read func(keys []string, letters []api.DeadLett
 	read(v.unsettled.keys(), v.unsettled.sorted())
 }
 
-// IsDead reports whether key has a dead letter.
-func (v *Versions) IsDead(key string) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.unsettled.letterOf(key) != nil
-}
-
 // Dead is the number of dead letters, and the one that is the longest time among them.
 func (v *Versions) Dead() (letters int, oldest api.DeadLetter) {
 	v.mu.RLock()

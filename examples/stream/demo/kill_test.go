@@ -184,7 +184,7 @@ func TestStreamHasEachStateOnceAfterKills(t *testing.T) {
 	t.Logf("%d states", len(seen))
 }
 
-// What comes again when the stream has forgotten the id changes nothing either.
+// A message that comes again after the stream has forgotten its id changes nothing either.
 func TestConsumerEqualsTheClusterAfterKillsBeyondTheWindow(t *testing.T) {
 	c := newCrashes(t, "STREAM_WINDOW=100ms")
 	c.play()
