@@ -53,11 +53,12 @@ func (s *Sink) Load(ctx context.Context) (io.ReadCloser, error) {
 
 // Save writes the parts first, and then the head, so that a checkpoint is kept as a whole or not.
 func (s *Sink) Save(ctx context.Context, write func(io.Writer) error) error {
+	stored := s.stored.Load() // before write: the checkpoint may have more, but not less
 	last, err := s.head(ctx)
 	if err != nil {
 		return err
 	}
-	next, whole := head{slot: 1 - last.slot, stored: s.stored.Load()}, bytes.Buffer{}
+	next, whole := head{slot: 1 - last.slot, stored: stored}, bytes.Buffer{}
 	if err := write(&whole); err != nil {
 		return err
 	}

@@ -17,13 +17,15 @@ import (
 // Sink is a BatchHandler of *informer.RawObject that publishes into a stream, and the CheckpointStore
 // beside it.
 type Sink struct {
-	Known  *informer.ResourceVersionStorage // what the stream has; the Storage of the informer
-	name   string
-	js     jetstream.JetStream
-	stream jetstream.Stream
-	bucket jetstream.KeyValue
-	fence  jetstream.PublishOpt // has messages refused once another Sink was opened
-	stored atomic.Uint64        // the newest sequence that was acknowledged
+	Known     *informer.ResourceVersionStorage // what the stream has; the Storage of the informer
+	name      string
+	js        jetstream.JetStream
+	stream    jetstream.Stream
+	bucket    jetstream.KeyValue
+	fence     jetstream.PublishOpt // has messages refused once another Sink was opened
+	newest    uint64               // the newest sequence in the stream
+	unsettled map[string]bool      // the keys of the batch under way, and of those that failed and are to come again
+	stored    atomic.Uint64        // newest, when unsettled was empty: up to there all is acknowledged to the informer
 }
 
 // Open takes the place of any other Sink of the stream, and reads what the stream has. The stream and
@@ -39,7 +41,7 @@ func Open(ctx context.Context, js jetstream.JetStream, config jetstream.StreamCo
 	if err != nil {
 		return nil, err
 	}
-	s := &Sink{Known: informer.NewResourceVersionStorage(), name: config.Name, js: js, stream: stream, bucket: bucket}
+	s := &Sink{Known: informer.NewResourceVersionStorage(), name: config.Name, js: js, stream: stream, bucket: bucket, unsettled: map[string]bool{}}
 	saved, err := s.head(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,8 @@ func Open(ctx context.Context, js jetstream.JetStream, config jetstream.StreamCo
 		return nil, err
 	}
 	s.fence = jetstream.WithExpectLastSequenceForSubject(opened.Sequence, s.name+".open")
-	s.stored.Store(opened.Sequence)
+	s.newest = opened.Sequence
+	s.stored.Store(s.newest)
 	table, err := Read(ctx, stream, true)
 	for _, c := range table {
 		// A deletion that the checkpoint may not have counts as the object in its last version. So what
@@ -63,6 +66,23 @@ func Open(ctx context.Context, js jetstream.JetStream, config jetstream.StreamCo
 
 // OnBatch returns when the server has stored the events, so that those of an object stay in order.
 func (s *Sink) OnBatch(ctx context.Context, events []informer.Event) error {
+	for _, event := range events {
+		s.unsettled[event.Key] = true
+	}
+	err := s.publish(ctx, events)
+	if err != nil && !errors.As(err, new(informer.FailedEvents)) {
+		return err // the batch comes again, and the stream drops what it has
+	}
+	for _, event := range events {
+		delete(s.unsettled, event.Key)
+	}
+	if len(s.unsettled) == 0 {
+		s.stored.Store(s.newest)
+	}
+	return err
+}
+
+func (s *Sink) publish(ctx context.Context, events []informer.Event) error {
 	var acks []jetstream.PubAckFuture
 	var failed informer.FailedEvents
 	for i, event := range events {
@@ -78,7 +98,7 @@ func (s *Sink) OnBatch(ctx context.Context, events []informer.Event) error {
 	}
 	for _, ack := range acks {
 		if err := s.settle(ctx, ack); err != nil {
-			return err // the batch comes again, and the stream drops what it has
+			return err
 		}
 	}
 	if failed != nil {
@@ -91,7 +111,7 @@ func (s *Sink) OnBatch(ctx context.Context, events []informer.Event) error {
 func (s *Sink) settle(ctx context.Context, ack jetstream.PubAckFuture) error {
 	select {
 	case answer := <-ack.Ok():
-		s.stored.Store(max(s.stored.Load(), answer.Sequence))
+		s.newest = max(s.newest, answer.Sequence)
 		if answer.Duplicate {
 			return s.makeNewest(ctx, ack.Msg(), answer.Sequence)
 		}
@@ -111,6 +131,9 @@ func (s *Sink) makeNewest(ctx context.Context, m *nats.Msg, first uint64) error 
 		return err
 	}
 	m.Header.Del(jetstream.MsgIDHeader)
-	_, err = s.js.PublishMsg(ctx, m)
+	ack, err := s.js.PublishMsg(ctx, m)
+	if err == nil {
+		s.newest = ack.Sequence
+	}
 	return err
 }

@@ -178,7 +178,7 @@ func TestStreamHasEachStateOnceAfterKills(t *testing.T) {
 		require.NoError(t, err)
 		sequence = m.Sequence
 		state := fmt.Sprint(m.Header["Name"], m.Header["Uid"], m.Header["Resource-Version"], m.Header["Type"][0] == "Deleted")
-		require.NotContains(t, seen, state, "number %d", sequence)
+		require.Zero(t, seen[state], "%s is number %d, too", state, sequence)
 		seen[state] = sequence
 	}
 	t.Logf("%d states", len(seen))
