@@ -81,7 +81,7 @@ func benchmarkPostgres(b *testing.B, server *pgtest.Server, cluster *informertes
 // BenchmarkPoison brings a cluster into a database that refuses some of its pods, and then into one
 // that takes all of them. It reports how many times as long the others take.
 func BenchmarkPoison(b *testing.B) {
-	const objects = 20_000
+	const objects = 100_000
 	server := benchmarkServer(b)
 	cluster := benchmarkCluster(b, objects)
 	for _, poison := range []int{1, objects / 50} {

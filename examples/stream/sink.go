@@ -15,7 +15,7 @@ import (
 )
 
 // Sink is a BatchHandler of *informer.RawObject that publishes into a stream, and the CheckpointStore
-// beside it.
+// beside it. It takes one batch after the other: leave Workers at 1.
 type Sink struct {
 	Known     *informer.ResourceVersionStorage // what the stream has; the Storage of the informer
 	name      string

@@ -25,7 +25,9 @@ import (
 
 var _ = harness.Role("redelivers", redeliverUntilKilled)
 
-// redeliveredObjects is how many objects are delivered again. INFORMER_REDELIVER has another number.
+// redeliveredObjects is how many objects are delivered again. INFORMER_REDELIVER has another number:
+//
+//	INFORMER_REDELIVER=1000000 go test -v -run TestRedeliverKilledHalfWay ./tests/delivery
 func redeliveredObjects() int {
 	if n, err := strconv.Atoi(os.Getenv("INFORMER_REDELIVER")); err == nil {
 		return n
