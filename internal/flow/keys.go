@@ -73,7 +73,7 @@ func (k Keys) failed(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entr
 		change, resourceVersion := f.newestChange(e)
 		if letter := f.letterOf(e, change, resourceVersion); f.isDead(e, true) && f.mayBury(&letter) {
 			entries[0] = nil
-			f.bury(ctx, queue, e, letter)
+			defer f.bury(ctx, queue, e, letter) // as for a batch: after the report
 			fail(passedOver(err))
 			return
 		}

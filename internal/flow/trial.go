@@ -153,8 +153,10 @@ func (t *trial) bury(ctx context.Context, s *Sent, err error) {
 		t.report([]Sent{*s}, err)
 		return
 	}
-	s.Entry, s.fate = nil, settled // also if the store of the checkpoint ends the goroutine
-	t.flow.bury(ctx, t.queue, entry, letter)
+	s.Entry, s.fate = nil, settled
+	// Once it is given back, another worker may deliver what is newer of the key, which is to be told
+	// after the report. The report may end the goroutine.
+	defer t.flow.bury(ctx, t.queue, entry, letter)
 	t.flow.Report.FailHandling(failure)
 }
 

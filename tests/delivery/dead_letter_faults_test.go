@@ -1,9 +1,12 @@
 package delivery_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -227,5 +230,48 @@ func TestDeadLettersOnAnyDay(t *testing.T) {
 			require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
 			stop()
 		})
+	})
+}
+
+// An error handler knows that an event is passed over before anything newer of its object comes, also
+// where there are several workers.
+func TestEventIsReportedBeforeWhatFollowsItsDeadLetter(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		var mu sync.Mutex
+		var order []string
+		var refused atomic.Bool
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, what)
+		}
+		i := harness.Follow(w, informer.InformerConfig{
+			Workers:     2,
+			MaxAttempts: 1,
+			BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+				if refused.Swap(true) {
+					note("taken " + events[0].ResourceVersion)
+					return nil
+				}
+				time.Sleep(time.Second) // meanwhile the object changes
+				return informer.FailedEvents{{Index: 0, Err: errors.New("refused")}}
+			}),
+			ErrorHandler: func(_ *informer.Reflector, err error) {
+				if errors.Is(err, informer.ErrPassedOver) {
+					time.Sleep(time.Second)
+					note("passed over")
+				}
+			},
+		})
+		stop := harness.Start(i.RunWithContext)
+		w.CreatePods("a/1")
+		synctest.Wait()
+		w.UpdatePod("a/1", "changed")
+		time.Sleep(time.Minute)
+		require.Empty(t, i.DeadLetters())
+		stop()
+		versions, err := w.ResourceVersions(harness.Pods, "")
+		require.NoError(t, err)
+		require.Equal(t, []string{"passed over", "taken " + versions["a/1"]}, order)
 	})
 }
