@@ -7,12 +7,13 @@ import (
 )
 
 // Requests is how many requests an informer may send in any minute, whatever the server does: two
-// a second.
+// a second, and one more at the beginning, for the UID of the cluster.
 //
-// A server that always says "Retry-After: 1" is asked once a second, and one that ends each watch
-// when it has lasted for a second gets a watch, and two questions what state it is in, each two
-// seconds. Of informers whose backoff grows, the others are asked less often than that.
-const Requests = 120
+// A server that answers each list with "Retry-After: 1" is asked for that and whether it responds
+// once a second, and one that ends each watch when it has lasted for a second gets a watch, and two
+// questions what state it is in, each two seconds. Of informers whose backoff grows, the others are
+// asked less often than that.
+const Requests = 2*60 + 1
 
 func paced() Validator {
 	return Validator{
