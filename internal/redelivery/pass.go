@@ -309,8 +309,12 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing de
 		return standing, err
 	}
 	found := false
+	var nameless error // of an object that may be the one
 	page, err := p.server.Ask(ctx, key, func(it object.Item, unreadable error) (err error) {
 		switch {
+		case it.Key == "" && unreadable != nil:
+			nameless = unreadable
+			return nil
 		case it.Key != key:
 			return nil
 		case unreadable == nil && it.Version.ResourceVersion == "":
@@ -324,7 +328,11 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing de
 		standing, err = p.informer.Renew(ctx, it, generation)
 		return err
 	})
-	if err == nil && !found {
+	switch {
+	case err != nil || found:
+	case nameless != nil:
+		p.informer.Unreadable(object.Item{Key: key}, nameless)
+	default:
 		standing, err = p.informer.RenewAbsent(ctx, key, page.ResourceVersion, generation, named)
 	}
 	p.noteAhead(page.ResourceVersion, err == nil && standing == deltaqueue.Ahead)

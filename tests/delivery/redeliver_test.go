@@ -10,12 +10,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -474,6 +477,49 @@ func TestRedeliverOverFaults(t *testing.T) {
 					return
 				}
 				require.Equal(t, updates(keys...), calls)
+			})
+		})
+	}
+}
+
+// An answer whose only object cannot be read, not even its name, does not say that the object is gone.
+func TestRedeliverDeletesNothingThatCannotBeRead(t *testing.T) {
+	for media, with := range map[string]func(*rest.Config) *rest.Config{
+		"json": func(c *rest.Config) *rest.Config { return c }, "protobuf": harness.Protobuf,
+	} {
+		t.Run(media, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				var poison atomic.Bool
+				b := harness.Batches{Fail: func(batch []string) error {
+					if poison.Load() {
+						return refusing(batch, "a/1")
+					}
+					return nil
+				}}
+				factory, err := informer.NewDynamicListerWatcherFactory(with(w.Config()))
+				require.NoError(t, err)
+				i := harness.Follow(w, informer.InformerConfig{
+					BatchHandler: &b, MaxAttempts: 1, ListerWatcher: factory.ForResource("", harness.Pods), ExampleObject: &metav1.PartialObjectMetadata{},
+				})
+				w.Run(i)
+				w.CreatePods("a/1")
+				synctest.Wait()
+				poison.Store(true)
+				w.UpdatePod("a/1", "changed")
+				time.Sleep(time.Second)
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
+				poison.Store(false)
+				b.Forget()
+				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, With: "fieldSelector"}, Effect: informertest.Garbage(1)})
+				for _, o := range []informer.RedeliverOptions{{}, {Keys: []string{"a/1"}}} {
+					require.NoError(t, i.Redeliver(t.Context(), o))
+				}
+				require.Empty(t, b.Events())
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
+				w.Heal()
+				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+				require.Equal(t, updates("a/1"), b.Events())
+				require.Empty(t, letterKeys(i))
 			})
 		})
 	}
