@@ -142,6 +142,12 @@ var cases = []struct {
 	wrong:  "redelivered \n settled a/1 b/2",
 	broken: "redelivered", shown: "it was not told again",
 }, {
+	name:   "told again what is there",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n deleted b B 3 \n redelivering \n ",
+	right:  "update a A 1 \n redelivered \n delete b B 3 \n settled a/1",
+	wrong:  "delete b B 3 \n redelivered \n settled a/1",
+	broken: "redelivered", shown: "a: it was not told again",
+}, {
 	name:   "told again as asked, and later",
 	both:   "start \n created a A 1 \n add a A 1 \n redelivering \n update a A 1 \n redelivered \n settled a/1 \n ",
 	right:  "redelivering \n update a A 1",

@@ -52,11 +52,14 @@ type unrepeated struct {
 	keys  map[int]bool
 }
 
-// unrepeated is what the handler knows for sure, and is not being told of.
+// unrepeated is what the handler knows for sure, and is not being told of, and the server has.
 func (m *memory) unrepeated(n int) *unrepeated {
 	d := &unrepeated{n, map[int]bool{}}
 	for key, k := range m.keys {
-		if k.present && !k.unsure && k.calls == 0 {
+		line := &m.h.keys[key]
+		seen := m.h.seen(line, n)
+		isThere := seen == 0 || !line.states[seen-1].gone
+		if isThere && k.present && !k.unsure && k.calls == 0 {
 			d.keys[key] = true
 		}
 	}
