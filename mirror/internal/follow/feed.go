@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,12 +23,11 @@ type feed struct {
 	target target
 	to     informer.BatchHandler
 	outage *outage
-	say    func(line string)
 	began  time.Time
 
 	mu      sync.Mutex
 	counts  display.Counts
-	refused map[string]bool // the keys that were told
+	refused []string // the keys that were told
 }
 
 // OnBatch has a batch written in one transaction. The informer tries again what fails.
@@ -35,10 +35,7 @@ func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
 	err := f.to.OnBatch(ctx, events)
 	f.note(ctx, f.writes(events), err)
 	var refused informer.FailedEvents
-	if errors.As(err, &refused) {
-		f.tell(events, refused)
-	}
-	if err == nil || refused != nil {
+	if err == nil || errors.As(err, &refused) {
 		f.count(events, refused)
 	}
 	return err
@@ -57,37 +54,20 @@ func (f *feed) note(ctx context.Context, what iter.Seq[write], err error) {
 	}
 }
 
-// count adds the events that were taken in.
-func (f *feed) count(events []informer.Event, but informer.FailedEvents) {
+// count adds the events that were taken in, and tells once of each row that the database refuses.
+func (f *feed) count(events []informer.Event, refused informer.FailedEvents) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, e := range events {
-		if len(but) > 0 && but[0].Index == i { // they are sorted
-			but = but[1:]
+		if len(refused) == 0 || refused[0].Index != i { // they are sorted
+			f.counts.Add(e)
 			continue
 		}
-		f.counts.Add(e)
-	}
-}
-
-// tell tells each row that the database refuses, once.
-func (f *feed) tell(events []informer.Event, refused informer.FailedEvents) {
-	var lines []string
-	f.mu.Lock()
-	for _, one := range refused {
-		key := events[one.Index].Key
-		if f.refused[key] || len(f.refused) == maxRefused {
-			continue
+		if !slices.Contains(f.refused, e.Key) && len(f.refused) < maxRefused {
+			f.refused = append(f.refused, e.Key)
+			f.outage.say(fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), e.Key, refused[0].Err))
 		}
-		if f.refused == nil {
-			f.refused = map[string]bool{}
-		}
-		f.refused[key] = true
-		lines = append(lines, fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), key, one.Err))
-	}
-	f.mu.Unlock()
-	for _, line := range lines {
-		f.say(line)
+		refused = refused[1:]
 	}
 }
 

@@ -110,14 +110,14 @@ func (m *Mirror) configure(ctx context.Context, t fleet.Target) (informer.Inform
 	if err != nil {
 		return informer.InformerConfig{}, err
 	}
-	f := &feed{target: target{t.Unit, t.Resource}, to: place.Handler(), outage: m.outage, say: m.config.Say, began: time.Now()}
+	f := &feed{target: target{t.Unit, t.Resource}, to: place.Handler(), outage: m.outage, began: time.Now()}
 	m.mu.Lock()
 	m.feeds[f.target] = f
 	m.mu.Unlock()
 	return informer.InformerConfig{
 		Storage:           storage,
 		BatchHandler:      f,
-		Checkpoint:        &checkpoint{CheckpointStore: place.Checkpoint(), feed: f, hidden: m.config.Relist, last: newLastCheckpoint(ctx)},
+		Checkpoint:        newCheckpoint(ctx, place.Checkpoint(), f, m.config.Relist),
 		BeginAnew:         m.config.BeginAnew,
 		ExampleObject:     &informer.RawObject{},
 		Prune:             m.config.Prune,

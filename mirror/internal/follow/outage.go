@@ -43,46 +43,36 @@ func (o *outage) failed(ctx context.Context, what iter.Seq[write], err error) {
 		err = cause // without the resource that met it
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.missing.Len() == 0 {
 		o.began = time.Now()
 	}
-	line := ""
-	switch {
-	case ctx.Err() != nil:
-	case o.told.Len() == 0:
-		line = fmt.Sprintf("cannot write: %v; the informers wait while it is tried again", err)
-	case !o.told.Has(err.Error()):
-		line = fmt.Sprintf("still cannot write: %v", err)
-	}
-	if line != "" {
-		o.told.Insert(err.Error())
-	}
 	o.reason = err
 	o.missing.Insert(slices.Collect(what)...)
-	o.mu.Unlock()
-	if line != "" {
-		o.say(o.name + ": " + line)
+	if ctx.Err() != nil || o.told.Has(err.Error()) {
+		return
 	}
+	line := "cannot write: %v; the informers wait while it is tried again"
+	if o.told.Len() > 0 {
+		line = "still cannot write: %v"
+	}
+	o.told.Insert(err.Error())
+	o.say(fmt.Sprintf("%s: "+line, o.name, err))
 }
 
 // written notes what is written.
 func (o *outage) written(what iter.Seq[write]) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.missing.Len() == 0 {
-		o.mu.Unlock()
 		return
 	}
 	for w := range what {
 		o.missing.Delete(w)
 	}
-	tell := o.missing.Len() == 0 && o.told.Len() > 0
-	after := time.Since(o.began).Round(time.Millisecond)
-	if tell {
+	if o.missing.Len() == 0 && o.told.Len() > 0 {
 		o.told.Clear()
-	}
-	o.mu.Unlock()
-	if tell {
-		o.say(fmt.Sprintf("%s: writing again, after %s", o.name, after))
+		o.say(fmt.Sprintf("%s: writing again, after %s", o.name, time.Since(o.began).Round(time.Millisecond)))
 	}
 }
 

@@ -28,7 +28,7 @@ func (h *outOfOrder) OnBatch(context.Context, []informer.Event) error { return h
 
 // newFeedOf is a feed of pods in a cluster.
 func newFeedOf(cluster string, to informer.BatchHandler, o *outage) *feed {
-	return &feed{target: target{fleet.Unit{Cluster: cluster}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, to: to, outage: o, say: o.say}
+	return &feed{target: target{fleet.Unit{Cluster: cluster}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, to: to, outage: o}
 }
 
 func keys(names ...string) (events []informer.Event) {
@@ -116,7 +116,7 @@ func TestLastCheckpointIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told said
 		run, cancel := context.WithCancel(t.Context())
-		c := &checkpoint{CheckpointStore: stuck{}, feed: newFeedOf("here", nil, newOutage("store", told.say)), last: newLastCheckpoint(run)}
+		c := newCheckpoint(run, stuck{}, newFeedOf("here", nil, newOutage("store", told.say)), false)
 		cancel()
 		synctest.Wait()
 		began := time.Now()

@@ -26,22 +26,16 @@ type progress struct {
 // Rows are how the clusters and their resources are, sorted by cluster and name. A cluster has a row
 // while its discovery has something to tell. After the end of Run they are as before it.
 func (m *Mirror) Rows() []display.Row {
-	running := m.informers()
+	rows := m.resourceRows()
 	clusters := m.Clusters()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.last != nil {
 		return m.last
 	}
-	var rows []display.Row
 	for _, c := range clusters {
 		if r, is := m.discoveryLocked(c); is {
 			rows = append(rows, r)
-		}
-	}
-	for t, i := range running {
-		if f := m.feeds[t]; f != nil {
-			rows = append(rows, m.rowLocked(f, i.Status()))
 		}
 	}
 	slices.SortFunc(rows, func(a, b display.Row) int {
@@ -51,45 +45,54 @@ func (m *Mirror) Rows() []display.Row {
 }
 
 // ClusterRows are how the clusters are of which something is followed here, sorted by name.
-func (m *Mirror) ClusterRows() []display.Row {
-	running, clusters := m.informers(), m.Clusters()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *Mirror) ClusterRows() (rows []display.Row) {
 	sums := map[string]display.Row{}
-	for t, i := range running {
-		if f := m.feeds[t]; f != nil {
-			sums[t.unit.Cluster] = display.Total([]display.Row{sums[t.unit.Cluster], m.rowLocked(f, i.Status())})
-		}
+	for _, r := range m.resourceRows() {
+		sums[r.Place.Cluster] = display.Total([]display.Row{sums[r.Place.Cluster], r})
 	}
-	var rows []display.Row
-	for _, c := range clusters {
-		if c.Units == 0 {
-			continue
+	for _, c := range m.Clusters() {
+		if c.Units > 0 {
+			r, sum := m.clusterRow(c), sums[c.Name]
+			r.Synced, r.Objects, r.Queued, r.Counts = c.Synced, sum.Objects, sum.Queued, sum.Counts
+			rows = append(rows, r)
 		}
-		r := sums[c.Name]
-		r.Place, r.Synced, r.Took = display.Place{Cluster: c.Name}, c.Synced, time.Since(m.began)
-		if err := cmp.Or(c.LastError, errors.Join(c.Missing...)); err != nil {
-			r.Problem, r.Retry = display.Reason(err), triedAgain
-		}
-		rows = append(rows, r)
 	}
 	return rows
 }
 
-// discoveryLocked is the row of a cluster, if it has one.
-func (m *Mirror) discoveryLocked(c fleet.Cluster) (display.Row, bool) {
+// clusterRow is how the discovery of a cluster is.
+func (m *Mirror) clusterRow(c fleet.Cluster) display.Row {
 	r := display.Row{Place: display.Place{Cluster: c.Name}, Took: time.Since(m.began)}
-	switch err := cmp.Or(c.LastError, errors.Join(c.Missing...)); {
-	case err != nil:
+	if err := cmp.Or(c.LastError, errors.Join(c.Missing...)); err != nil {
 		r.Problem, r.Retry = display.Reason(err), triedAgain
-		if spent := m.spentLocked(r.Place, c.LastError, c.Since, int64(c.SyncedInformers)); spent != nil {
-			r.Problem, r.Failed = spent.Error(), true
-		}
-		r.Failed = r.Failed || c.LastError == nil // what is missing will hardly come
-	case c.State == fleet.ClusterKnown && (m.followed[c.Name] || c.Synced):
-		return r, false
 	}
+	return r
+}
+
+// discoveryLocked is the row of the discovery of a cluster, if it has one.
+func (m *Mirror) discoveryLocked(c fleet.Cluster) (r display.Row, is bool) {
+	r = m.clusterRow(c)
+	if r.Problem == "" {
+		return r, c.State != fleet.ClusterKnown || !m.followed[c.Name] && !c.Synced
+	}
+	if spent := m.spentLocked(r.Place, c.LastError, c.Since, int64(c.SyncedInformers)); spent != nil {
+		r.Problem, r.Failed = spent.Error(), true
+	}
+	r.Failed = r.Failed || c.LastError == nil // what is missing will hardly come
 	return r, true
+}
+
+// resourceRows are how the resources are, in no order.
+func (m *Mirror) resourceRows() (rows []display.Row) {
+	running := m.informers()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for t, i := range running {
+		if f := m.feeds[t]; f != nil {
+			rows = append(rows, m.rowLocked(f, i.Status()))
+		}
+	}
+	return rows
 }
 
 // rowLocked is the row of a feed.
@@ -117,8 +120,9 @@ func (m *Mirror) rowLocked(f *feed, status informer.Status) display.Row {
 // isOwn tells a problem of an informer from the end of the run, which is none, and from what the
 // database does not take: the outage and the feed tell that.
 func isOwn(err error) bool {
-	batch, saved := (*informer.BatchError)(nil), (*unsavedError)(nil)
-	return err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &batch) && !errors.As(err, &saved)
+	batch, store := (*informer.BatchError)(nil), (*informer.StoreError)(nil)
+	unsaved := errors.As(err, &store) && store.Op == "CheckpointStore.Save"
+	return err != nil && !unsaved && !errors.Is(err, context.Canceled) && !errors.As(err, &batch)
 }
 
 // spentLocked returns why there is no sense in waiting for a place any longer, or nil.

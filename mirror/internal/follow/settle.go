@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/mirror/internal/display"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // settleTick is how often it is looked at how far the first sync is.
@@ -22,7 +23,7 @@ var ErrNothing = errors.New("there is nothing to mirror")
 // there is no sense in waiting for it. With all resources, it also waits until the rows of those are
 // gone that a cluster has ceased to serve.
 func (m *Mirror) Settled(ctx context.Context) error {
-	return m.poll(ctx, func() (bool, error) {
+	return wait.PollUntilContextCancel(ctx, settleTick, true, func(ctx context.Context) (bool, error) {
 		rows := m.Rows()
 		if slices.ContainsFunc(rows, func(r display.Row) bool { return !r.Settled() }) {
 			return false, nil
@@ -39,7 +40,7 @@ func (m *Mirror) Settled(ctx context.Context) error {
 // Following waits until the context ends. It returns ErrNothing as soon as there is nothing to wait
 // for.
 func (m *Mirror) Following(ctx context.Context) error {
-	err := m.poll(ctx, func() (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, settleTick, true, func(context.Context) (bool, error) {
 		rows := m.Rows()
 		if len(rows) == 0 || slices.ContainsFunc(rows, func(r display.Row) bool { return r.Place.Name() != "" || !r.Failed }) {
 			return false, nil
@@ -50,22 +51,6 @@ func (m *Mirror) Following(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// poll asks again and again whether something is done.
-func (m *Mirror) poll(ctx context.Context, done func() (bool, error)) error {
-	tick := time.NewTicker(settleTick)
-	defer tick.Stop()
-	for {
-		if is, err := done(); is || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // left reports whether the database has rows of a resource that the cluster does not serve. The fleet
