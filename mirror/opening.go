@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,26 +29,22 @@ const (
 // meanwhile.
 type opening struct {
 	sqlsink.Config
-	name     string
 	patience follow.Patience // with --once, as for a cluster
 	limit    time.Duration   // of one try
 	say      func(line string)
 	began    time.Time
-
-	mu      sync.Mutex
-	problem error // of the last try
-	last    time.Time
+	status   atomic.Pointer[informer.Status]
 }
 
 func newOpening(o commandline.Options, say func(line string)) *opening {
-	w := &opening{Config: sqlsink.Config{Address: o.Database}, limit: openPatience, say: say, began: time.Now()}
-	w.name, _ = sqlsink.Name(o.Database) // it was checked
+	w := &opening{Config: sqlsink.Config{Address: o.Database}, patience: o.Follow.Patience, limit: openPatience, say: say, began: time.Now()}
 	if o.Once {
-		w.patience, w.limit = follow.Patience(o.Timeout), min(openPatience, o.Timeout)
+		w.limit = min(openPatience, o.Timeout)
 	}
 	if o.IsShared() {
-		w.Shards = o.Shards
+		w.Shards = o.Follow.Shards
 	}
+	w.status.Store(&informer.Status{Condition: informer.Condition{Reason: informer.ReasonNotStarted, Message: "opening the database", Since: w.began}})
 	return w
 }
 
@@ -56,27 +52,32 @@ func newOpening(o commandline.Options, say func(line string)) *opening {
 // there is no more patience, or why ctx has ended.
 func (w *opening) Open(ctx context.Context) (*sqlsink.Sink, error) {
 	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 15 * time.Second}
+	name, _ := sqlsink.Name(w.Address) // it was checked
 	var said time.Time
 	for {
-		db, err := w.try(ctx)
-		if err == nil {
-			if !said.IsZero() {
-				w.say(fmt.Sprintf("database %s: open, after %s", w.name, display.Round(time.Since(w.began))))
-			}
-			return db, nil
+		within, cancel := context.WithTimeout(ctx, w.limit)
+		db, err := sqlsink.Open(within, w.Config)
+		if err != nil && within.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("database %s: it cannot be opened within %s: %w", name, w.limit, err)
 		}
-		if strings.HasPrefix(w.Address, commandline.SQLite) || isFinal(err) || ctx.Err() != nil {
-			return nil, err
+		cancel()
+		if err == nil && !said.IsZero() {
+			w.say(fmt.Sprintf("database %s: open, after %s", name, display.Round(time.Since(w.began))))
 		}
-		now := time.Now()
-		w.note(err, now)
-		if spent := w.patience.Spent(err, w.began, w.began, now); spent != nil {
+		if err == nil || strings.HasPrefix(w.Address, commandline.SQLite) || isFinal(err) || ctx.Err() != nil {
+			return db, err
+		}
+		w.status.Store(&informer.Status{
+			LastError: err, LastErrorTime: time.Now(), FailingSince: w.began,
+			Condition: informer.Condition{Reason: informer.ReasonFailing, Message: display.Reason(err), Since: w.began},
+		})
+		if spent := w.patience.Spent(err, w.began, w.began, time.Now()); spent != nil {
 			return nil, spent
 		}
 		pause := backoff.Step()
-		if now.Sub(said) >= openReminds {
+		if time.Since(said) >= openReminds {
 			w.say(fmt.Sprintf("%s; tried again in %s, and until it can be opened", display.Reason(err), display.Round(pause)))
-			said = now
+			said = time.Now()
 		}
 		select {
 		case <-time.After(pause):
@@ -86,34 +87,8 @@ func (w *opening) Open(ctx context.Context) (*sqlsink.Sink, error) {
 	}
 }
 
-func (w *opening) try(ctx context.Context) (*sqlsink.Sink, error) {
-	within, cancel := context.WithTimeout(ctx, w.limit)
-	defer cancel()
-	db, err := sqlsink.Open(within, w.Config)
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("database %s: it cannot be opened within %s: %w", w.name, w.limit, err)
-	}
-	return db, err
-}
-
-func (w *opening) note(err error, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.problem, w.last = err, now
-}
-
 // Status shows the database as if it were an informer that is not synced.
-func (w *opening) Status() informer.Status {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := informer.Status{LastError: w.problem, LastErrorTime: w.last}
-	s.Condition = informer.Condition{Reason: informer.ReasonNotStarted, Message: "opening the database", Since: w.began}
-	if w.problem != nil {
-		s.FailingSince = w.began
-		s.Condition.Reason, s.Condition.Message = informer.ReasonFailing, display.Reason(w.problem)
-	}
-	return s
-}
+func (w *opening) Status() informer.Status { return *w.status.Load() }
 
 // isFinal reports whether a PostgreSQL server has answered what only a change of its settings, or
 // of the address, can mend. A server that does not answer may do so later, and one that starts,
@@ -123,12 +98,12 @@ func isFinal(err error) bool {
 	if errors.As(err, &unusable) {
 		return true
 	}
-	return errors.As(err, &answer) && len(answer.Code) == 5 && slices.Contains([]string{
+	return errors.As(err, &answer) && slices.ContainsFunc([]string{
 		"0A", // it lacks a feature
 		"22", // it does not take a value
 		"28", // the account or its password
 		"3D", // there is no such database
 		"3F", // nor schema
 		"42", // a right is missing, or a statement makes no sense to it
-	}, answer.Code[:2])
+	}, func(class string) bool { return strings.HasPrefix(answer.Code, class) })
 }

@@ -17,10 +17,8 @@ import (
 	"github.com/rvinformer/informer/mirror/internal/display"
 	"github.com/rvinformer/informer/mirror/internal/follow"
 	"github.com/rvinformer/informer/mirror/internal/share"
-	"github.com/rvinformer/informer/mirror/internal/verify"
 	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/sqlsink"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // program is one run of mirror.
@@ -30,17 +28,19 @@ type program struct {
 	board  *board.Board
 	sink   *sqlsink.Sink
 	mirror *follow.Mirror
-	demo   *demo.Demo // nil without --demo
+	demo   demo.Demo // empty without --demo
 }
 
 // mirror does what the options ask for. It reports whether all that --once waits for is synced.
 func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok bool, err error) {
 	p := &program{Options: o, screen: to, board: board.New()}
 	var endpoints []clusters.Endpoint
+	number := len(demo.Names())
 	if !o.Demo && (o.Clusters == "" || len(o.Contexts) > 0) {
 		if endpoints, err = clusters.InKubeconfig(o.Kubeconfig, o.Contexts); err != nil {
 			return false, err
 		}
+		number = len(endpoints)
 	}
 	fate := ""
 	if o.Database == "" {
@@ -53,27 +53,26 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 		fate = "; its directory is removed at the end, and stays after a kill"
 	}
 	if !o.IsFleet() { // which says it when its clusters are there
-		n := len(endpoints)
-		if o.Demo {
-			n = len(demo.Names())
-		}
 		name, _ := sqlsink.Name(p.Database) // it was checked
-		to.Print(fmt.Sprintf("mirroring %s into %s%s", english.Plural(n, "cluster", ""), name, fate))
+		to.Print(fmt.Sprintf("mirroring %s into %s%s", english.Plural(number, "cluster", ""), name, fate))
 	}
-	stop, err := p.serve(ctx)
-	if err != nil {
-		return false, err
+	if o.Listen != "" {
+		link, stop, failed := p.board.Serve(ctx, o.Listen)
+		if failed != nil {
+			return false, failed
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		to.Print("status: " + link + ", metrics at " + link + "metrics")
 	}
-	defer func() { err = errors.Join(err, stop()) }()
 	opening := newOpening(p.Options, to.Say)
 	opened := p.board.Informers.Add(registry.Labels{Informer: "database"}, opening) // not ready before
-	if p.sink, err = opening.Open(ctx); err != nil {
-		switch {
-		case ctx.Err() == nil:
-			return false, err
-		case o.IsFleet():
-			return true, nil
-		}
+	p.sink, err = opening.Open(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return false, err
+	case err != nil && o.IsFleet():
+		return true, nil
+	case err != nil:
 		return false, errors.New("stopped before the database was open")
 	}
 	defer func() { err = errors.Join(err, p.sink.Close()) }()
@@ -82,7 +81,6 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 			return false, err
 		}
 		defer p.demo.Close()
-		endpoints = p.demo.Endpoints()
 	}
 	if err := p.prepare(endpoints); err != nil {
 		return false, err
@@ -92,18 +90,6 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 		return true, p.runFleet(ctx)
 	}
 	return p.run(ctx)
-}
-
-// serve serves the board where --listen says, and says so. It returns what ends that.
-func (p *program) serve(ctx context.Context) (stop func() error, err error) {
-	if p.Listen == "" {
-		return func() error { return nil }, nil
-	}
-	link, stop, err := p.board.Serve(ctx, p.Listen)
-	if err == nil {
-		p.screen.Print("status: " + link + ", metrics at " + link + "metrics")
-	}
-	return stop, err
 }
 
 // simulate starts the clusters of a demo.
@@ -119,17 +105,14 @@ func (p *program) simulate(ctx context.Context) (err error) {
 
 // prepare makes the mirror, with the clusters that are there now.
 func (p *program) prepare(endpoints []clusters.Endpoint) (err error) {
-	config := follow.Config{
-		Database: follow.In(p.sink), Say: p.screen.Say, Resources: p.Resources, Shards: p.Shards, Prune: p.Prune(), PageSize: p.PageSize,
-		BeginAnew: p.BeginAnew || p.Demo, // the clusters of each demo are new
-	}
-	if p.Once {
-		config.Relist, config.Patience = true, follow.Patience(p.Timeout)
-	}
-	if p.mirror, err = follow.New(config); err != nil {
+	p.Follow.Database, p.Follow.Say = follow.In(p.sink), p.screen.Say
+	if p.mirror, err = follow.New(p.Follow); err != nil {
 		return fmt.Errorf("--resources: %w", err)
 	}
 	p.board.Informers.AddFactory(p.mirror.Registry())
+	for _, c := range p.demo {
+		endpoints = append(endpoints, c.Endpoint())
+	}
 	for _, e := range endpoints {
 		if err := p.mirror.Add(e.Name, e.Client); err != nil {
 			return err
@@ -145,18 +128,16 @@ func (p *program) run(ctx context.Context) (ok bool, err error) {
 	began := time.Now()
 	var verdict string
 	err = p.mirror.Run(ctx, p.mirror.Follow, p.shown(p.mirror.Rows, func(ctx context.Context) (err error) {
-		if p.demo != nil {
-			churn := p.demo.Churn(ctx)
-			defer func() { err = errors.Join(err, churn.Stop()) }()
-			if p.Once {
-				verdict, err = p.settleDemo(ctx, churn)
-				return err
-			}
+		stop := p.demo.Churn(ctx)
+		defer func() { err = errors.Join(err, stop()) }()
+		if !p.Once {
+			return p.mirror.Following(ctx)
 		}
-		if p.Once {
-			return ignoreStop(ctx, p.mirror.Settled(ctx))
+		verdict, err = p.settle(ctx, stop)
+		if ctx.Err() != nil {
+			return nil // the summary shows what was left undone
 		}
-		return p.mirror.Following(ctx)
+		return err
 	}))
 	if p.sink.Err() != nil || errors.Is(err, follow.ErrNothing) {
 		return false, err
@@ -192,37 +173,18 @@ func (p *program) shown(rows func() []display.Row, during func(context.Context) 
 	}
 }
 
-// settleDemo waits for the first sync of a demo, stops its changes, and compares the database with
-// the servers.
-func (p *program) settleDemo(ctx context.Context, churn *demo.Churn) (verdict string, err error) {
+// settle waits for the first sync. Then it stops the changes of a demo, and compares the database
+// with its servers.
+func (p *program) settle(ctx context.Context, stop func() error) (verdict string, err error) {
 	if err := p.mirror.Settled(ctx); err != nil {
-		return "", ignoreStop(ctx, err)
-	}
-	if err := churn.Stop(); err != nil {
 		return "", err
 	}
-	mirrored := sets.New[display.Place]()
-	for _, r := range p.mirror.Rows() {
-		if r.Synced {
-			mirrored.Insert(r.Place)
-		}
-	}
-	if mirrored.Len() == 0 {
-		return "", nil // there is nothing to compare
+	if err := stop(); err != nil {
+		return "", err
 	}
 	within, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	verdict, err = verify.Demo(within, p.sink, p.demo, mirrored)
-	return verdict, ignoreStop(ctx, err)
-}
-
-// ignoreStop drops an error where the user has ended the run: the summary shows what was left
-// undone.
-func ignoreStop(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return p.demo.Verify(within, p.sink, p.mirror.Rows())
 }
 
 // runFleet mirrors where clusters come and go, or replicas share them.
@@ -242,7 +204,7 @@ func (p *program) runFleet(ctx context.Context) (err error) {
 			return err
 		}
 		p.board.Informers.AddFactory(replica.Registry())
-		p.board.Add(replica)
+		p.board.Metrics.MustRegister(replica)
 		p.board.Handle("/units", share.UnitsPage{Status: replica.Status})
 		beside = append(beside, func(ctx context.Context) { share.Tell(ctx, replica.Status, p.screen.Print) })
 		work, sharing = replica.Run, fmt.Sprintf(", sharing the work by the Leases %s as %s", p.Share.Leases, replica.Identity())

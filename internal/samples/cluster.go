@@ -1,5 +1,5 @@
-// Package samples makes pods and custom resources for benchmarks, with about the entropy of real
-// ones.
+// Package samples makes pods and custom resources for benchmarks and demos, with about the entropy
+// of real ones.
 //
 // A set of objects that were copied from one template would flatter whatever compresses them. Here
 // each pod has a UID, container IDs, addresses, a node and times of its own, and each deployment

@@ -2,6 +2,7 @@
 package commandline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rvinformer/informer/mirror/internal/follow"
 	"github.com/rvinformer/informer/mirror/internal/share"
 	"github.com/rvinformer/informer/sqlsink"
 	"github.com/spf13/pflag"
@@ -32,22 +34,17 @@ Flags:
 
 // Options are what the command line says.
 type Options struct {
-	Kubeconfig        string
-	Contexts          []string
-	Resources         []string // patterns of package fleet; none = all
-	Database          string   // its address, for sqlsink; empty = a temporary file, with Demo alone
-	Once              bool
-	BeginAnew         bool
-	Timeout           time.Duration
-	KeepManagedFields bool
-	PageSize          int64
-	Demo              bool
-	DemoObjects       int
-	Listen            string // empty = nowhere
-
-	Clusters string        // a directory with a kubeconfig for each cluster; empty = none
-	Share    share.Options // without Leases, this mirror does everything
-	Shards   int
+	Kubeconfig  string
+	Contexts    []string
+	Clusters    string        // a directory with a kubeconfig for each cluster; empty = none
+	Database    string        // its address, for sqlsink; empty = a temporary file, with Demo alone
+	Follow      follow.Config // without Database and Say
+	Share       share.Options // without Leases, this mirror does everything
+	Once        bool
+	Timeout     time.Duration
+	Demo        bool
+	DemoObjects int
+	Listen      string // empty = nowhere
 }
 
 // IsFleet reports whether clusters come and go, or replicas share them.
@@ -56,14 +53,6 @@ func (o Options) IsFleet() bool { return o.Clusters != "" || o.IsShared() }
 // IsShared reports whether replicas share the work.
 func (o Options) IsShared() bool { return o.Share.Leases != "" }
 
-// Prune lists the fields that are dropped while an object is read, before it takes memory.
-func (o Options) Prune() []string {
-	if o.KeepManagedFields {
-		return nil
-	}
-	return []string{"metadata.managedFields"}
-}
-
 const (
 	// DefaultFile is the SQLite file where no database is named.
 	DefaultFile = "mirror.db"
@@ -71,29 +60,25 @@ const (
 	SQLite = "sqlite:"
 )
 
-var (
-	errDatabaseFlag    = errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database")
-	errUnknownArgument = errors.New("unknown argument: the address of a database goes to --database (it is not repeated here, for it may have a password in it)")
-)
-
 // Parse reads the arguments. pflag.ErrHelp means that the usage was asked for, and printed.
 func Parse(args []string, out io.Writer) (Options, error) {
 	var o Options
 	var file string
+	var keepManagedFields bool
 	flags := pflag.NewFlagSet("mirror", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.SetOutput(out)
 	flags.Usage = func() { fmt.Fprint(out, usage+flags.FlagUsages()) }
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	flags.StringArrayVar(&o.Contexts, "context", nil, "a `context` of the kubeconfig, that is a cluster to mirror; repeatable (default the current one)")
-	flags.StringSliceVar(&o.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched)")
+	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched)")
 	flags.StringVar(&file, "db", "", "the SQLite `file` (default "+DefaultFile+"; with --demo a temporary one)")
 	flags.StringVar(&o.Database, "database", "", "instead of --db: the `address` of a database, like postgres://user@host:5432/name (the password from $PGPASSWORD or ~/.pgpass), or sqlite:FILE")
-	flags.BoolVar(&o.BeginAnew, "begin-anew", false, "replace what the database has of another cluster under the same name; without it, mirror leaves that as it is, and waits")
+	flags.BoolVar(&o.Follow.BeginAnew, "begin-anew", false, "replace what the database has of another cluster under the same name; without it, mirror leaves that as it is, and waits")
 	flags.BoolVar(&o.Once, "once", false, "end after the initial sync with a summary; exit code 1 if anything could not be synced")
 	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "with --once: how long a resource may make no progress before it is given up")
-	flags.BoolVar(&o.KeepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields in the stored objects")
-	flags.Int64Var(&o.PageSize, "page-size", 500, "objects in one response of a list")
+	flags.BoolVar(&keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields in the stored objects")
+	flags.Int64Var(&o.Follow.PageSize, "page-size", 500, "objects in one response of a list")
 	flags.BoolVar(&o.Demo, "demo", false, "mirror three simulated clusters that run inside this process")
 	flags.IntVar(&o.DemoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
 	flags.StringVar(&o.Listen, "listen", "", "the `address` to serve a status page, metrics and health checks on, like :8080 (default nowhere; with --demo a free port of this machine)")
@@ -102,49 +87,63 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.StringVar(&o.Share.Kubeconfig, "share-kubeconfig", "", "with --share: the kubeconfig `file` of the cluster with the Leases (default the cluster that mirror runs in)")
 	flags.StringVar(&o.Share.Identity, "identity", os.Getenv("POD_NAME"), "with --share: the `name` of this replica (default $POD_NAME, then the host's name)")
 	flags.DurationVar(&o.Share.LeaseDuration, "lease-duration", 15*time.Second, "with --share: how long others wait for a replica that says nothing, in whole seconds; it must be the same for all")
-	flags.IntVar(&o.Shards, "shards", 1, "with --share: into how many parts each cluster is divided, by namespaces; a replica with another number than the others waits until they have ended")
+	flags.IntVar(&o.Follow.Shards, "shards", 1, "with --share: into how many parts each cluster is divided, by namespaces; a replica with another number than the others waits until they have ended")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if o.Demo && !flags.Changed("listen") {
 		o.Listen = "localhost:0"
 	}
-	if err := o.check(flags); err != nil {
-		return o, err
+	if !flags.Changed("database") && (file != "" || !o.Demo) {
+		o.Database = SQLite + cmp.Or(file, DefaultFile)
 	}
-	switch {
-	case flags.Changed("database"):
-		if _, err := sqlsink.Name(o.Database); err != nil {
-			return o, fmt.Errorf("--database: %w", err)
-		}
-	case file != "":
-		o.Database = SQLite + file
-	case !o.Demo:
-		o.Database = SQLite + DefaultFile
+	if !keepManagedFields { // they are dropped while an object is read, before they take memory
+		o.Follow.Prune = []string{"metadata.managedFields"}
 	}
-	return o, o.checkFleet(flags)
+	if o.Once {
+		o.Follow.Relist, o.Follow.Patience = true, follow.Patience(o.Timeout)
+	}
+	o.Follow.BeginAnew = o.Follow.BeginAnew || o.Demo // the clusters of each demo are new
+	return o, o.check(flags, file)
 }
 
-// check says what is wrong with the flags, but for those of fleets.
-func (o Options) check(flags *pflag.FlagSet) error {
-	file := flags.Lookup("db").Value.String()
+// check says what is wrong with the flags.
+func (o Options) check(flags *pflag.FlagSet, file string) error {
+	_, address := sqlsink.Name(o.Database)
 	switch {
 	case strings.HasPrefix(file, "postgres://"), strings.HasPrefix(file, "postgresql://"):
-		return errDatabaseFlag
+		return errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database")
 	case slices.ContainsFunc(flags.Args(), mayHavePassword):
-		return errUnknownArgument
+		return errors.New("unknown argument: the address of a database goes to --database (it is not repeated here, for it may have a password in it)")
 	case flags.NArg() > 0:
 		return fmt.Errorf("unknown argument %q", strings.Join(flags.Args(), " "))
 	case o.Timeout <= 0:
 		return fmt.Errorf("--timeout %s: it must be positive", o.Timeout)
-	case o.PageSize <= 0:
-		return fmt.Errorf("--page-size %d: it must be positive", o.PageSize)
+	case o.Follow.PageSize <= 0:
+		return fmt.Errorf("--page-size %d: it must be positive", o.Follow.PageSize)
 	case o.Demo && (o.Kubeconfig != "" || len(o.Contexts) > 0):
 		return errors.New("--demo brings its own clusters: --kubeconfig and --context do not go with it")
 	case o.Demo && o.DemoObjects < 1:
 		return fmt.Errorf("--demo-objects %d: it must be positive", o.DemoObjects)
 	case flags.Changed("database") && file != "":
 		return errors.New("--db and --database: there is one database")
+	case flags.Changed("database") && address != nil:
+		return fmt.Errorf("--database: %w", address)
+	case o.IsFleet() && o.Once:
+		return errors.New("--once does not go with --clusters and --share, which have no end")
+	case o.IsFleet() && o.Demo:
+		return errors.New("--demo brings its own clusters: --clusters and --share do not go with it")
+	case o.IsShared() && o.Share.Check() != nil:
+		return o.Share.Check()
+	case o.IsShared() && strings.HasPrefix(o.Database, SQLite):
+		return errors.New("--share needs --database with a PostgreSQL: replicas cannot share a SQLite file")
+	case o.Follow.Shards < 1:
+		return fmt.Errorf("--shards %d: it must be positive", o.Follow.Shards)
+	}
+	for _, name := range []string{"share-kubeconfig", "identity", "lease-duration", "shards"} {
+		if !o.IsShared() && flags.Changed(name) {
+			return fmt.Errorf("--%s goes with --share", name)
+		}
 	}
 	return nil
 }
@@ -153,30 +152,4 @@ func (o Options) check(flags *pflag.FlagSet) error {
 func mayHavePassword(argument string) bool {
 	keyword, _, found := strings.Cut(argument, "=")
 	return strings.Contains(argument, "://") || found && !strings.ContainsAny(keyword, ":/@. ")
-}
-
-// checkFleet says what is wrong with the flags of fleets.
-func (o Options) checkFleet(flags *pflag.FlagSet) error {
-	if !o.IsShared() {
-		for _, name := range []string{"share-kubeconfig", "identity", "lease-duration", "shards"} {
-			if flags.Changed(name) {
-				return fmt.Errorf("--%s goes with --share", name)
-			}
-		}
-	}
-	switch {
-	case o.IsFleet() && o.Once:
-		return errors.New("--once does not go with --clusters and --share, which have no end")
-	case o.IsFleet() && o.Demo:
-		return errors.New("--demo brings its own clusters: --clusters and --share do not go with it")
-	case !o.IsShared():
-		return nil
-	case o.Share.Check() != nil:
-		return o.Share.Check()
-	case strings.HasPrefix(o.Database, SQLite):
-		return errors.New("--share needs --database with a PostgreSQL: replicas cannot share a SQLite file")
-	case o.Shards < 1:
-		return fmt.Errorf("--shards %d: it must be positive", o.Shards)
-	}
-	return nil
 }

@@ -16,27 +16,19 @@ const (
 	churnHistory = 5000
 )
 
-// Churn keeps the objects of a demo changing, with one goroutine per cluster.
-type Churn struct {
-	cancel context.CancelFunc
-	going  *errgroup.Group
-}
-
-// Churn starts the changes. They go on until Stop, or until the context ends.
-func (d *Demo) Churn(ctx context.Context) *Churn {
-	ctx, cancel := context.WithCancel(ctx)
-	c := &Churn{cancel: cancel, going: &errgroup.Group{}}
-	for _, of := range d.Clusters {
-		c.going.Go(func() error { return of.change(ctx) })
-	}
-	return c
-}
-
-// Stop ends the changes, waits for the last one, and says whether any failed. It may be called
+// Churn starts changes of the objects, with one goroutine per cluster. They go on until stop, or
+// until the context ends. Stop waits for the last one, and says whether any failed. It may be called
 // again.
-func (c *Churn) Stop() error {
-	c.cancel()
-	return c.going.Wait()
+func (d Demo) Churn(ctx context.Context) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var going errgroup.Group
+	for _, of := range d {
+		going.Go(func() error { return of.change(ctx) })
+	}
+	return func() error {
+		cancel()
+		return going.Wait()
+	}
 }
 
 func (c *Cluster) change(ctx context.Context) error {

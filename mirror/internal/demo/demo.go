@@ -12,9 +12,7 @@ import (
 )
 
 // Demo is a set of simulated clusters.
-type Demo struct {
-	Clusters []*Cluster
-}
+type Demo []*Cluster
 
 // Cluster is one simulated API server, and the objects that are in it.
 type Cluster struct {
@@ -27,13 +25,12 @@ type Cluster struct {
 func Names() []string { return []string{"demo-amsterdam", "demo-berlin", "demo-cordoba"} }
 
 // New starts the clusters, and fills them with so many objects in all.
-func New(ctx context.Context, objects int) (*Demo, error) {
-	d := &Demo{}
+func New(ctx context.Context, objects int) (d Demo, err error) {
 	filling, ctx := errgroup.WithContext(ctx)
 	for i, name := range Names() {
 		share := objects*(i+1)/len(Names()) - objects*i/len(Names())
 		c := &Cluster{Name: name, Server: informertest.NewServer(informertest.Options{})}
-		d.Clusters = append(d.Clusters, c)
+		d = append(d, c)
 		filling.Go(func() error { return c.Fill(ctx, share) })
 	}
 	if err := filling.Wait(); err != nil {
@@ -45,13 +42,10 @@ func New(ctx context.Context, objects int) (*Demo, error) {
 
 // Fill creates objects of all kinds.
 func (c *Cluster) Fill(ctx context.Context, objects int) error {
-	left := objects
+	percent := 0 // of the kinds so far
 	for _, kind := range Kinds() {
-		n := objects * kind.percent / 100
-		if kind.percent == 0 {
-			n = left // the last kind takes the rest, so that the sum is what was asked for
-		}
-		left -= n
+		n := objects*(percent+kind.percent)/100 - objects*percent/100
+		percent += kind.percent
 		s := &Stock{Kind: kind, server: c.Server}
 		c.Stock = append(c.Stock, s)
 		if err := s.Fill(ctx, n); err != nil {
@@ -66,17 +60,9 @@ func (c *Cluster) Endpoint() clusters.Endpoint {
 	return clusters.Endpoint{Name: c.Name, Client: c.Server.Config()}
 }
 
-// Endpoints are how to reach the clusters.
-func (d *Demo) Endpoints() (all []clusters.Endpoint) {
-	for _, c := range d.Clusters {
-		all = append(all, c.Endpoint())
-	}
-	return all
-}
-
 // Close ends the servers.
-func (d *Demo) Close() {
-	for _, c := range d.Clusters {
+func (d Demo) Close() {
+	for _, c := range d {
 		c.Server.Close()
 	}
 }
