@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -127,7 +126,7 @@ func (p *program) prepare(endpoints []clusters.Endpoint) (err error) {
 func (p *program) run(ctx context.Context) (ok bool, err error) {
 	began := time.Now()
 	var verdict string
-	err = p.mirror.Run(ctx, p.mirror.Follow, p.shown(p.mirror.Rows, func(ctx context.Context) (err error) {
+	err = p.mirror.Run(ctx, p.mirror.Follow, func(ctx context.Context) (err error) {
 		stop := p.demo.Churn(ctx)
 		defer func() { err = errors.Join(err, stop()) }()
 		if !p.Once {
@@ -138,7 +137,7 @@ func (p *program) run(ctx context.Context) (ok bool, err error) {
 			return nil // the summary shows what was left undone
 		}
 		return err
-	}))
+	}, display.New(p.screen, p.mirror.Rows, began).Run)
 	if p.sink.Err() != nil || errors.Is(err, follow.ErrNothing) {
 		return false, err
 	}
@@ -158,19 +157,6 @@ func (p *program) run(ctx context.Context) (ok bool, err error) {
 		p.screen.Say(line)
 	}
 	return len(missing) == 0, err
-}
-
-// shown returns what shows rows while during runs. The display ends first: the end of everything
-// would look like trouble to it.
-func (p *program) shown(rows func() []display.Row, during func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		watched, lookAway := context.WithCancel(ctx)
-		var watching sync.WaitGroup
-		defer watching.Wait()
-		defer lookAway()
-		watching.Go(func() { display.New(p.screen, rows, time.Now()).Run(watched) })
-		return during(ctx)
-	}
 }
 
 // settle waits for the first sync. Then it stops the changes of a demo, and compares the database
@@ -211,15 +197,11 @@ func (p *program) runFleet(ctx context.Context) (err error) {
 	}
 	p.screen.Print(fmt.Sprintf("mirroring into %s%s", p.sink, sharing))
 	began := time.Now()
-	err = p.mirror.Run(ctx, work, p.shown(p.mirror.ClusterRows, func(ctx context.Context) error {
-		var running sync.WaitGroup
-		for _, run := range beside {
-			running.Go(func() { run(ctx) })
-		}
+	beside = append(beside, display.New(p.screen, p.mirror.ClusterRows, began).Run)
+	err = p.mirror.Run(ctx, work, func(ctx context.Context) error {
 		<-ctx.Done()
-		running.Wait()
 		return nil
-	}))
+	}, beside...)
 	p.screen.Print(fmt.Sprintf("stopped after %s", display.Round(time.Since(began))))
 	return err
 }

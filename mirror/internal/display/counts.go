@@ -25,8 +25,7 @@ func (c *Counts) Add(e informer.Event) {
 	}
 }
 
-// Plus is the sum.
-func (c Counts) Plus(d Counts) Counts {
+func (c Counts) plus(d Counts) Counts {
 	return Counts{c.Added + d.Added, c.Updated + d.Updated, c.Deleted + d.Deleted, c.Unchanged + d.Unchanged}
 }
 

@@ -36,15 +36,21 @@ type Row struct {
 // Settled reports whether the first sync has an outcome.
 func (r Row) Settled() bool { return r.Synced || r.Failed }
 
-// trouble is the problem, and when it is tried again.
+// trouble is the problem, and when it is tried again; empty if there is none.
 func (r Row) trouble() string { return strings.TrimSuffix(r.Problem+"; "+r.Retry, "; ") }
+
+// Plus is r with the objects, bytes and counts of both.
+func (r Row) Plus(other Row) Row {
+	r.Objects += other.Objects
+	r.Queued += other.Queued
+	r.Counts = r.Counts.plus(other.Counts)
+	return r
+}
 
 // Total adds up what can be added.
 func Total(rows []Row) (sum Row) {
 	for _, r := range rows {
-		sum.Objects += r.Objects
-		sum.Queued += r.Queued
-		sum.Counts = sum.Counts.Plus(r.Counts)
+		sum = sum.Plus(r)
 	}
 	return sum
 }

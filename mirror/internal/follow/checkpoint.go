@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +49,7 @@ func (c *checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 func (c *checkpoint) Save(ctx context.Context, content func(io.Writer) error) error {
 	ctx = c.limit(ctx)
 	err := c.CheckpointStore.Save(ctx, content)
-	c.feed.note(ctx, slices.Values([]write{{target: c.feed.target}}), err)
+	c.feed.outage.note(ctx, c.feed.target, []informer.Event{{}}, err)
 	return err
 }
 

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/fleet/shards"
 	"github.com/rvinformer/informer/mirror/internal/display"
-	"github.com/rvinformer/informer/sqlsink"
 )
 
 // maxRefused is how many refused rows of a resource are named.
@@ -33,25 +30,12 @@ type feed struct {
 // OnBatch has a batch written in one transaction. The informer tries again what fails.
 func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
 	err := f.to.OnBatch(ctx, events)
-	f.note(ctx, f.writes(events), err)
+	f.outage.note(ctx, f.target, events, err)
 	var refused informer.FailedEvents
 	if err == nil || errors.As(err, &refused) {
 		f.count(events, refused)
 	}
 	return err
-}
-
-// note tells the outage what came of a write.
-func (f *feed) note(ctx context.Context, what iter.Seq[write], err error) {
-	var refused informer.FailedEvents
-	unusable := (*sqlsink.UnusableError)(nil)
-	switch {
-	case errors.As(err, &unusable): // the run ends with it
-	case err == nil, errors.As(err, &refused), errors.Is(err, shards.ErrStaleEpoch): // it is for another replica to write then
-		f.outage.written(what)
-	default:
-		f.outage.failed(ctx, what, err)
-	}
 }
 
 // count adds the events that were taken in, and tells once of each row that the database refuses.
@@ -68,17 +52,6 @@ func (f *feed) count(events []informer.Event, refused informer.FailedEvents) {
 			f.outage.say(fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), e.Key, refused[0].Err))
 		}
 		refused = refused[1:]
-	}
-}
-
-// writes are what a batch writes.
-func (f *feed) writes(events []informer.Event) iter.Seq[write] {
-	return func(yield func(write) bool) {
-		for _, e := range events {
-			if e.Type != informer.Synced && !yield(write{f.target, e.Key}) {
-				return
-			}
-		}
 	}
 }
 

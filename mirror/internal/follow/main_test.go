@@ -6,12 +6,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/mirror/internal/clusters"
 	"github.com/rvinformer/informer/mirror/internal/display"
 	"github.com/rvinformer/informer/mirror/internal/mirrortest"
@@ -97,11 +99,12 @@ func (r *running) reaches(t *testing.T, c mirrortest.Cluster, resources ...schem
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	for _, resource := range resources {
-		i, found := r.informers()[target{fleet.Unit{Cluster: c.Name, Group: Group}, resource}]
-		require.True(t, found, resource)
+		all := r.members.Members()
+		i := slices.IndexFunc(all, func(m factory.Member) bool { return m.Key().Cluster == c.Name && m.Key().Resource == resource })
+		require.GreaterOrEqual(t, i, 0, resource)
 		last, err := c.Of(t, resource).Update(0)
 		require.NoError(t, err)
-		require.NoError(t, i.WaitUntil(ctx, last), r.out)
+		require.NoError(t, all[i].Informer().(informer.ResourceVersionInformer).WaitUntil(ctx, last), r.out)
 	}
 }
 

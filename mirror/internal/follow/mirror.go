@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -60,12 +61,12 @@ type Mirror struct {
 	members *factory.Factory
 	outage  *outage
 	began   time.Time
+	last    atomic.Pointer[[]display.Row] // after the end
 
 	mu       sync.Mutex
 	feeds    map[target]*feed
 	followed map[string]bool // clusters that have an informer for each resource
 	progress map[display.Place]progress
-	last     []display.Row // after the end
 }
 
 // target is what a feed brings: a fleet.Target without what follows from it.
@@ -147,28 +148,31 @@ func (m *Mirror) RunUnit(ctx context.Context, u fleet.Unit) error {
 }
 
 // Run runs work, which is Fleet.Run or that of a replica, until the context ends, the database is
-// found to be unusable, or during returns, which runs meanwhile. It returns after the batches in
-// progress are written and every goroutine has ended. The error is that of work and during, and
-// what could not be written; or, alone, what is wrong with the database.
-func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) error) error {
+// found to be unusable, or during returns, which runs meanwhile. What runs beside has to end with its
+// context. It does so first, because the end of all work would look like trouble to a display. Run
+// returns after the batches in progress are written and every goroutine has ended. The error is that
+// of work and during, and what could not be written; or, alone, what is wrong with the database.
+func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) error, beside ...func(context.Context)) error {
 	ctx, cancel := context.WithCancel(m.config.Database.Context(ctx))
 	defer cancel()
-	working, stop := context.WithCancel(context.WithoutCancel(ctx)) // the rows are looked at before
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	var running sync.WaitGroup
+	var workers, others sync.WaitGroup
 	var failed error
-	running.Go(func() {
+	workers.Go(func() {
 		defer cancel()
 		failed = work(working)
 	})
+	for _, run := range beside {
+		others.Go(func() { run(ctx) })
+	}
 	err := during(ctx)
-	rows := m.Rows()
-	m.mu.Lock()
-	m.last = rows
-	m.mu.Unlock()
 	cancel()
+	others.Wait()
+	rows := m.Rows()
+	m.last.Store(&rows)
 	stop()
-	running.Wait()
+	workers.Wait()
 	if unusable := m.config.Database.Err(); unusable != nil {
 		return unusable
 	}
@@ -179,18 +183,6 @@ func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) err
 func (m *Mirror) Follow(ctx context.Context) error {
 	m.Fleet.Run(ctx)
 	return nil
-}
-
-// informers are those that run, by what they follow.
-func (m *Mirror) informers() map[target]informer.ResourceVersionInformer {
-	all := map[target]informer.ResourceVersionInformer{}
-	for _, member := range m.members.Members() {
-		key := member.Key()
-		if i, is := member.Informer().(informer.ResourceVersionInformer); is {
-			all[target{fleet.Unit{Cluster: key.Cluster, Group: key.Variant, Shard: key.Shard}, key.Resource}] = i
-		}
-	}
-	return all
 }
 
 func placeOf(t target) display.Place {

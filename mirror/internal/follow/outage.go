@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/fleet/shards"
+	"github.com/rvinformer/informer/sqlsink"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -37,18 +39,36 @@ func newOutage(name string, say func(string)) *outage {
 	return &outage{name: name, say: say, missing: sets.New[write](), told: sets.New[string]()}
 }
 
-// failed notes what was not written. It says nothing once the context has ended: unwritten does.
-func (o *outage) failed(ctx context.Context, what iter.Seq[write], err error) {
+// note notes what came of a batch, or of the checkpoint of a target: an event without a key.
+func (o *outage) note(ctx context.Context, of target, events []informer.Event, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var refused informer.FailedEvents
+	unusable := (*sqlsink.UnusableError)(nil)
+	switch {
+	case errors.As(err, &unusable): // the run ends with it
+	case err == nil, errors.As(err, &refused), errors.Is(err, shards.ErrStaleEpoch): // it is for another replica to write then
+		o.writtenLocked(of, events)
+	default:
+		o.failedLocked(ctx, of, events, err)
+	}
+}
+
+// failedLocked notes what was not written. It says nothing once the context has ended: unwritten
+// does.
+func (o *outage) failedLocked(ctx context.Context, of target, events []informer.Event, err error) {
 	if cause := errors.Unwrap(err); cause != nil {
 		err = cause // without the resource that met it
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if o.missing.Len() == 0 {
 		o.began = time.Now()
 	}
 	o.reason = err
-	o.missing.Insert(slices.Collect(what)...)
+	for _, e := range events {
+		if e.Type != informer.Synced {
+			o.missing.Insert(write{of, e.Key})
+		}
+	}
 	if ctx.Err() != nil || o.told.Has(err.Error()) {
 		return
 	}
@@ -60,15 +80,12 @@ func (o *outage) failed(ctx context.Context, what iter.Seq[write], err error) {
 	o.say(fmt.Sprintf("%s: "+line, o.name, err))
 }
 
-// written notes what is written.
-func (o *outage) written(what iter.Seq[write]) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (o *outage) writtenLocked(of target, events []informer.Event) {
 	if o.missing.Len() == 0 {
 		return
 	}
-	for w := range what {
-		o.missing.Delete(w)
+	for _, e := range events {
+		o.missing.Delete(write{of, e.Key})
 	}
 	if o.missing.Len() == 0 && o.told.Len() > 0 {
 		o.told.Clear()
@@ -80,11 +97,7 @@ func (o *outage) written(what iter.Seq[write]) {
 func (o *outage) forget(of fleet.Unit) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for w := range o.missing {
-		if w.unit == of {
-			o.missing.Delete(w)
-		}
-	}
+	maps.DeleteFunc(o.missing, func(w write, _ sets.Empty) bool { return w.unit == of })
 	if o.missing.Len() == 0 {
 		o.told.Clear()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/mirror/internal/display"
 )
@@ -26,18 +27,11 @@ type progress struct {
 // Rows are how the clusters and their resources are, sorted by cluster and name. A cluster has a row
 // while its discovery has something to tell. After the end of Run they are as before it.
 func (m *Mirror) Rows() []display.Row {
-	rows := m.resourceRows()
-	clusters := m.Clusters()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.last != nil {
-		return m.last
+	if last := m.last.Load(); last != nil {
+		return *last
 	}
-	for _, c := range clusters {
-		if r, is := m.discoveryLocked(c); is {
-			rows = append(rows, r)
-		}
-	}
+	rows := m.discoveryRows() // before the others: without one, all informers of the cluster are there
+	rows = append(rows, m.resourceRows()...)
 	slices.SortFunc(rows, func(a, b display.Row) int {
 		return cmp.Or(strings.Compare(a.Place.Cluster, b.Place.Cluster), strings.Compare(a.Place.Name(), b.Place.Name()))
 	})
@@ -48,12 +42,12 @@ func (m *Mirror) Rows() []display.Row {
 func (m *Mirror) ClusterRows() (rows []display.Row) {
 	sums := map[string]display.Row{}
 	for _, r := range m.resourceRows() {
-		sums[r.Place.Cluster] = display.Total([]display.Row{sums[r.Place.Cluster], r})
+		sums[r.Place.Cluster] = sums[r.Place.Cluster].Plus(r)
 	}
 	for _, c := range m.Clusters() {
 		if c.Units > 0 {
-			r, sum := m.clusterRow(c), sums[c.Name]
-			r.Synced, r.Objects, r.Queued, r.Counts = c.Synced, sum.Objects, sum.Queued, sum.Counts
+			r := m.clusterRow(c).Plus(sums[c.Name])
+			r.Synced = c.Synced
 			rows = append(rows, r)
 		}
 	}
@@ -69,26 +63,36 @@ func (m *Mirror) clusterRow(c fleet.Cluster) display.Row {
 	return r
 }
 
-// discoveryLocked is the row of the discovery of a cluster, if it has one.
-func (m *Mirror) discoveryLocked(c fleet.Cluster) (r display.Row, is bool) {
-	r = m.clusterRow(c)
-	if r.Problem == "" {
-		return r, c.State != fleet.ClusterKnown || !m.followed[c.Name] && !c.Synced
+// discoveryRows are those of the clusters whose discovery has something to tell.
+func (m *Mirror) discoveryRows() (rows []display.Row) {
+	clusters := m.Clusters()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range clusters {
+		r := m.clusterRow(c)
+		if r.Problem == "" && c.State == fleet.ClusterKnown && (m.followed[c.Name] || c.Synced) {
+			continue
+		}
+		if r.Problem != "" {
+			r.Failed = c.LastError == nil // what is missing will hardly come
+			if spent := m.spentLocked(r.Place, c.LastError, c.Since, int64(c.SyncedInformers)); spent != nil {
+				r.Problem, r.Failed = spent.Error(), true
+			}
+		}
+		rows = append(rows, r)
 	}
-	if spent := m.spentLocked(r.Place, c.LastError, c.Since, int64(c.SyncedInformers)); spent != nil {
-		r.Problem, r.Failed = spent.Error(), true
-	}
-	r.Failed = r.Failed || c.LastError == nil // what is missing will hardly come
-	return r, true
+	return rows
 }
 
 // resourceRows are how the resources are, in no order.
 func (m *Mirror) resourceRows() (rows []display.Row) {
-	running := m.informers()
+	running := m.members.Informers()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for t, i := range running {
-		if f := m.feeds[t]; f != nil {
+	for _, i := range running {
+		key := i.Member.(*factory.Member).Key()
+		f := m.feeds[target{fleet.Unit{Cluster: key.Cluster, Group: key.Variant, Shard: key.Shard}, key.Resource}]
+		if f != nil && !i.Foreign { // which has ended
 			rows = append(rows, m.rowLocked(f, i.Status()))
 		}
 	}
