@@ -10,7 +10,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"github.com/rvinformer/informer/mirror/internal/display"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 )
 
 // Exit codes.
@@ -38,17 +38,8 @@ func main() {
 	context.AfterFunc(ctx, stop) // the next signal kills
 
 	to := display.NewScreen(os.Stdout, os.Stderr)
-	logTo(to)
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(to)))) // and client-go's logs
 	os.Exit(run(ctx, os.Args[1:], to))
-}
-
-// logTo has the logs of client-go written through the screen, each line once: klog would write an
-// error as a warning too, and as an information.
-func logTo(to *display.Screen) {
-	flags := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(flags)
-	_ = flags.Parse([]string{"-logtostderr=false", "-one_output=true"}) // it panics rather
-	klog.SetOutput(to)
 }
 
 // run is the program without its process: it ends with the context, and returns the exit code.

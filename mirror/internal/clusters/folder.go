@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
 
@@ -40,16 +42,7 @@ func NewFolder(path string, add func(string, *rest.Config) error, remove func(st
 
 // Run looks at the folder until the context ends.
 func (f *Folder) Run(ctx context.Context) {
-	tick := time.NewTicker(folderEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			_ = f.Look() // it was said
-		case <-ctx.Done():
-			return
-		}
-	}
+	wait.UntilWithContext(ctx, func(context.Context) { _ = f.Look() }, folderEvery) // an error was said
 }
 
 // Look adds the clusters of new files, removes those of files that are gone, and replaces those
@@ -66,11 +59,10 @@ func (f *Folder) Look() error {
 			delete(f.added, name)
 		}
 	}
-	for name := range f.told {
-		if _, is := files[name]; !is {
-			delete(f.told, name)
-		}
-	}
+	maps.DeleteFunc(f.told, func(name, _ string) bool {
+		_, is := files[name]
+		return !is
+	})
 	for name, content := range files {
 		var err error
 		if before, is := f.added[name]; !is || !bytes.Equal(before, content) {

@@ -5,6 +5,7 @@ package clusters
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,12 +33,10 @@ func InKubeconfig(path string, contexts []string) ([]Endpoint, error) {
 		contexts = []string{config.CurrentContext}
 	}
 	var endpoints []Endpoint
-	named := make(map[string]bool)
-	for _, name := range contexts {
-		if named[name] {
+	for i, name := range contexts {
+		if slices.Contains(contexts[:i], name) {
 			return nil, fmt.Errorf("--context %s: named twice", name)
 		}
-		named[name] = true
 		client, err := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig: context %s: %w", name, err)

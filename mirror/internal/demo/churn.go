@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -32,33 +33,29 @@ func (d Demo) Churn(ctx context.Context) (stop func() error) {
 }
 
 func (c *Cluster) change(ctx context.Context) error {
-	tick := time.NewTicker(churnTick)
-	defer tick.Stop()
-	for changes := 1; ; changes++ {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-		if err := c.changeOne(); err != nil {
-			return fmt.Errorf("changing %s: %w", c.Name, err)
-		}
-		if changes%churnHistory == 0 {
+	changes := 0
+	err := wait.PollUntilContextCancel(ctx, churnTick, false, func(context.Context) (bool, error) {
+		if changes++; changes%churnHistory == 0 {
 			c.Server.Compact()
 		}
+		return false, c.changeOne()
+	})
+	if wait.Interrupted(err) {
+		return nil
 	}
+	return fmt.Errorf("changing %s: %w", c.Name, err)
 }
 
 // changeOne updates an object most of the time. Creations and deletions are equally likely, so that
 // the number of objects stays about the same.
 func (c *Cluster) changeOne() error {
 	of := c.Stock[rand.IntN(len(c.Stock))]
-	switch rand.IntN(8) {
-	case 0:
+	switch what := rand.IntN(8); {
+	case what == 0, of.Len() == 0:
 		return of.Create()
-	case 1:
+	case what == 1:
 		return of.Delete()
-	case 2:
+	case what == 2:
 		return of.Recreate(rand.Int())
 	default:
 		_, err := of.Update(rand.Int())

@@ -1,15 +1,17 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/rvinformer/informer/informertest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Stock is all objects of one kind in one simulated cluster. Object number n exists if first <= n <
-// next. One goroutine.
+// next. There is nothing to update, recreate or delete while it is empty. One goroutine.
 type Stock struct {
 	Kind        Kind
 	server      *informertest.Server
@@ -30,10 +32,7 @@ func (s *Stock) Fill(ctx context.Context, n int) error {
 			s.next++
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return context.Cause(ctx)
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // Create adds an object behind the last one.
@@ -43,11 +42,8 @@ func (s *Stock) Create() error {
 }
 
 // Update changes the object with this number, counted from the first that exists, and returns its
-// new resource version: the empty one if there is no object.
+// new resource version.
 func (s *Stock) Update(number int) (resourceVersion string, err error) {
-	if s.Len() == 0 {
-		return "", nil
-	}
 	s.revision++
 	updated, err := s.server.Update(s.Kind.Resource, s.Kind.object(s.nth(number), s.revision))
 	if err != nil {
@@ -59,9 +55,6 @@ func (s *Stock) Update(number int) (resourceVersion string, err error) {
 // Recreate deletes an object and creates another one under the same name: only the UID tells them
 // apart.
 func (s *Stock) Recreate(number int) error {
-	if s.Len() == 0 {
-		return nil
-	}
 	if err := s.delete(s.nth(number)); err != nil {
 		return err
 	}
@@ -70,9 +63,6 @@ func (s *Stock) Recreate(number int) error {
 
 // Delete removes the first object.
 func (s *Stock) Delete() error {
-	if s.Len() == 0 {
-		return nil
-	}
 	s.first++
 	return s.delete(s.first - 1)
 }
@@ -83,7 +73,7 @@ func (s *Stock) create(number int) error {
 }
 
 func (s *Stock) delete(number int) error {
-	object := s.Kind.object(number, 0)
+	object := s.Kind.object(number, 0).(metav1.Object)
 	return s.server.Delete(s.Kind.Resource, object.GetNamespace(), object.GetName())
 }
 

@@ -18,7 +18,7 @@ const maxDifferences = 5
 // database, which may have to catch up. Those whose row is not synced are left out. The text says
 // that all is equal, and is empty if there was nothing to compare; the error names what is not equal.
 func (d Demo) Verify(ctx context.Context, db *sqlsink.Sink, rows []display.Row) (string, error) {
-	compared, found := 0, 0
+	found := 0
 	var differences []error
 	for _, c := range d {
 		listers, err := informer.NewDynamicListerWatcherFactory(c.Server.Config())
@@ -35,7 +35,7 @@ func (d Demo) Verify(ctx context.Context, db *sqlsink.Sink, rows []display.Row) 
 			if err != nil {
 				return "", fmt.Errorf("not verified: %w", err)
 			}
-			compared, found = compared+1, found+report.Rows
+			found += report.Rows
 			for _, one := range report.Differences {
 				differences = append(differences, fmt.Errorf("%s %s: %s", place, one.Key, one.Reason))
 			}
@@ -45,7 +45,7 @@ func (d Demo) Verify(ctx context.Context, db *sqlsink.Sink, rows []display.Row) 
 		return "", fmt.Errorf("the database does not equal the servers, %s differences, the first of them: %w",
 			display.Comma(int64(n)), errors.Join(differences[:min(n, maxDifferences)]...))
 	}
-	if compared == 0 {
+	if found == 0 {
 		return "", nil
 	}
 	return fmt.Sprintf("verified: %s rows equal %d servers", display.Comma(int64(found)), len(d)), nil

@@ -5,7 +5,6 @@ package display
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -33,7 +32,7 @@ type Display struct {
 
 // New returns a display of rows, which are asked for again and again from now on.
 func New(to *Screen, rows func() []Row, now time.Time) *Display {
-	return &Display{screen: to, rows: rows, announced: make(map[Place]bool), began: now, syncing: true, shownAt: now}
+	return &Display{screen: to, rows: rows, troubles: troubles{}, announced: map[Place]bool{}, began: now, syncing: true, shownAt: now}
 }
 
 // Run shows until the context ends, and then the last state once more.
@@ -61,7 +60,7 @@ func (d *Display) Step(now time.Time) {
 	d.tell(rows)
 	sum := Total(rows)
 	was := d.syncing
-	d.syncing = slices.ContainsFunc(rows, func(r Row) bool { return !r.Settled() })
+	d.syncing = settled(rows) < len(rows)
 	delta := sum.Counts.minus(d.shown)
 	waited := now.Sub(d.shownAt)
 	switch {
@@ -72,7 +71,7 @@ func (d *Display) Step(now time.Time) {
 		d.screen.Print(d.line(rows, now))
 	case d.syncing && waited >= remindEvery:
 		d.screen.Print(d.line(rows, now))
-		for _, line := range lasting(rows) {
+		for _, line := range grouped(rows, Row.trouble) {
 			d.screen.Say("still " + line)
 		}
 	case d.syncing, waited < eventsEvery:
@@ -117,7 +116,7 @@ func (d *Display) line(rows []Row, now time.Time) string {
 // there is room.
 func (d *Display) block(rows []Row, now time.Time) []string {
 	block := []string{d.line(rows, now)}
-	for _, line := range lasting(rows) {
+	for _, line := range grouped(rows, Row.trouble) {
 		block = append(block, "  "+line)
 	}
 	for _, r := range rows {

@@ -103,7 +103,7 @@ func TestTroubles(t *testing.T) {
 			rows[i].Problem = problem
 		}
 	}
-	var told troubles
+	told := troubles{}
 	require.Empty(t, told.News(rows))
 	set("connection refused", 0, 1, 2, 3, 4, 5)
 	set("forbidden", 6)

@@ -44,14 +44,16 @@ func Reason(err error) string {
 		code := int(status.Status().Code)
 		return fmt.Sprintf("%d %s: %s", code, http.StatusText(code), status.Status().Message)
 	}
-	return strings.ReplaceAll(strings.Join(slices.Compact(lines(err)), ", "), ":, ", ": ")
+	// errors.Join makes a line of each error, and pgx one of each address that it has tried.
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' })
+	return strings.ReplaceAll(strings.Join(slices.Compact(lines), ", "), ":, ", ": ")
 }
 
-// lines are those of the text of an error: errors.Join makes one of each error, and pgx one of each
-// address that it has tried.
-func lines(err error) (all []string) {
-	for line := range strings.Lines(err.Error()) {
-		all = append(all, strings.TrimSpace(line))
+// Shortened are as many of the names as a line has room for.
+func Shortened(names []string) string {
+	const room = 4
+	if more := len(names) - room; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:room], ", "), more)
 	}
-	return all
+	return strings.Join(names, ", ")
 }

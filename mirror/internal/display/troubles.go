@@ -1,100 +1,73 @@
 package display
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // troubles turns the state of all rows into news: what broke, and what is well again, each told
 // once. A cluster that goes away breaks all its resources at once; they share a line.
-type troubles struct {
-	told map[Place]sets.Set[string] // the reasons told since the place broke
-}
+type troubles map[Place][]string // the reasons told since the place broke
 
 // News returns what has changed since the last call.
-func (t *troubles) News(rows []Row) []string {
-	if t.told == nil {
-		t.told = make(map[Place]sets.Set[string])
-	}
-	var news groups
-	here := sets.New[Place]()
+func (t troubles) News(rows []Row) []string {
+	here := make(map[Place]bool, len(rows))
 	for _, r := range rows {
-		here.Insert(r.Place)
-		told, broken := t.told[r.Place]
+		here[r.Place] = true
+	}
+	rows = slices.Clip(rows)
+	for at := range t {
+		if !here[at] { // a discovery has no row once it is done, nor has a cluster that was removed
+			rows = append(rows, Row{Place: at})
+		}
+	}
+	return grouped(rows, func(r Row) string {
+		told := t[r.Place]
 		switch {
-		case r.Problem == "" && broken:
-			delete(t.told, r.Place)
-			news.add(r.Place, "well again")
-		case r.Problem != "" && !told.Has(r.Problem):
-			if !broken {
-				t.told[r.Place] = sets.New[string]()
-			}
-			t.told[r.Place].Insert(r.Problem)
-			news.add(r.Place, r.trouble())
+		case r.Problem != "" && !slices.Contains(told, r.Problem):
+			t[r.Place] = append(told, r.Problem)
+			return r.trouble()
+		case r.Problem != "" || told == nil:
+			return ""
 		}
-	}
-	// A discovery has no row once it is done, nor has a cluster that was removed.
-	for at := range t.told {
-		if !here.Has(at) {
-			delete(t.told, at)
-			news.add(at, "that is over")
+		delete(t, r.Place)
+		if !here[r.Place] {
+			return "that is over"
 		}
-	}
-	return news.lines()
-}
-
-// lasting returns a line for each trouble of now.
-func lasting(rows []Row) []string {
-	var news groups
-	for _, r := range rows {
-		if r.Problem != "" {
-			news.add(r.Place, r.trouble())
-		}
-	}
-	return news.lines()
+		return "well again"
+	})
 }
 
 // Unsynced returns lines that name the rows whose first sync is not complete, and why.
 func Unsynced(rows []Row) []string {
-	var news groups
+	return grouped(rows, func(r Row) string {
+		if r.Synced {
+			return ""
+		}
+		return strings.TrimSuffix("not synced: "+r.Problem, ": ")
+	})
+}
+
+// grouped returns lines with what there is to tell of each row. Resources of a cluster that have the
+// same to tell share a line.
+func grouped(rows []Row, tell func(Row) string) (lines []string) {
+	type line struct{ cluster, text string }
+	var order []line
+	resources := map[line][]string{}
 	for _, r := range rows {
-		if !r.Synced {
-			news.add(r.Place, strings.TrimSuffix("not synced: "+r.Problem, ": "))
+		at := line{r.Place.Cluster, tell(r)}
+		if at.text == "" {
+			continue
+		}
+		if !slices.Contains(order, at) {
+			order = append(order, at)
+		}
+		if name := r.Place.Name(); name != "" {
+			resources[at] = append(resources[at], name)
 		}
 	}
-	return news.lines()
-}
-
-// groups collects places of a cluster that have the same to tell.
-type groups []group
-
-type group struct {
-	cluster, text string
-	resources     []string
-}
-
-func (g *groups) add(at Place, text string) {
-	i := slices.IndexFunc(*g, func(o group) bool { return o.cluster == at.Cluster && o.text == text })
-	if i < 0 {
-		i = len(*g)
-		*g = append(*g, group{cluster: at.Cluster, text: text})
-	}
-	if name := at.Name(); name != "" {
-		(*g)[i].resources = append((*g)[i].resources, name)
-	}
-}
-
-func (g groups) lines() (lines []string) {
-	const named = 4
-	for _, o := range g {
-		names := strings.Join(o.resources, ", ")
-		if more := len(o.resources) - named; more > 1 {
-			names = fmt.Sprintf("%s and %d more", strings.Join(o.resources[:named], ", "), more)
-		}
-		lines = append(lines, strings.TrimSuffix(o.cluster+" "+names, " ")+": "+o.text)
+	for _, l := range order {
+		lines = append(lines, strings.TrimSuffix(l.cluster+" "+Shortened(resources[l]), " ")+": "+l.text)
 	}
 	return lines
 }

@@ -4,21 +4,18 @@ package share
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/rvinformer/informer/fleet/shards"
-	"github.com/rvinformer/informer/mirror/internal/clusters"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // Options say with whom the work is shared.
 type Options struct {
+	shards.Config        // without what Replica sets
 	Leases        string // NAMESPACE/NAME of the Leases; empty = with nobody
 	Kubeconfig    string // where the Leases are; empty = in the cluster that mirror runs in
-	Identity      string // of this replica; empty = the host's name
-	LeaseDuration time.Duration
-	UserAgent     string
 }
 
 // Check says what is wrong with the name of the Leases.
@@ -32,38 +29,23 @@ func (o Options) Check() error {
 
 // Replica prepares this mirror to share work with others.
 func (o Options) Replica(work shards.Work) (*shards.Replica, error) {
-	client, err := o.home()
-	if err != nil {
-		return nil, err
+	client, err := rest.InClusterConfig()
+	if o.Kubeconfig != "" {
+		client, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	}
-	client.UserAgent = o.UserAgent
+	if err != nil {
+		return nil, fmt.Errorf("--share: %w; --share-kubeconfig names the cluster that has the Leases", err)
+	}
 	client.QPS = -1 // a takeover writes a Lease for each unit
 	leases, err := coordinationv1.NewForConfig(client)
 	if err != nil {
 		return nil, fmt.Errorf("--share-kubeconfig: %w", err)
 	}
-	namespace, name, _ := strings.Cut(o.Leases, "/")
-	replica, err := shards.New(shards.Config{
-		Client: leases, Namespace: namespace, Name: name, Identity: o.Identity, Work: work, LeaseDuration: o.LeaseDuration,
-	})
+	o.Client, o.Work = leases, work
+	o.Namespace, o.Name, _ = strings.Cut(o.Leases, "/")
+	replica, err := shards.New(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("--share %s: %w", o.Leases, err)
 	}
 	return replica, nil
-}
-
-// home is how to reach the cluster that has the Leases.
-func (o Options) home() (*rest.Config, error) {
-	if o.Kubeconfig != "" {
-		at, err := clusters.InKubeconfig(o.Kubeconfig, nil)
-		if err != nil {
-			return nil, fmt.Errorf("--share-kubeconfig: %w", err)
-		}
-		return rest.CopyConfig(at[0].Client), nil
-	}
-	client, err := rest.InClusterConfig()
-	if err != nil {
-		return nil, fmt.Errorf("--share: %w; name the cluster that has the Leases with --share-kubeconfig", err)
-	}
-	return client, nil
 }
