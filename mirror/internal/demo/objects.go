@@ -56,13 +56,15 @@ func Kinds() []Kind {
 	}
 }
 
-// object has managedFields, as real objects do: mirror leaves them out by default.
+// object has managedFields, as real objects do: mirror leaves them out by default. A pod has one
+// container.
 func (k Kind) object(number, revision int) runtime.Object {
 	pod := samples.Cluster{}.Pod(number, 0)
 	pod.ObjectMeta = metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: fmt.Sprintf("%s-%06d", k.name, number), Labels: pod.Labels, ManagedFields: pod.ManagedFields,
 		Annotations: map[string]string{"example.com/revision": fmt.Sprint(revision)},
 	}
+	pod.Spec.Containers, pod.Status.ContainerStatuses = pod.Spec.Containers[:1], pod.Status.ContainerStatuses[:1]
 	pod.Status.ContainerStatuses[0].RestartCount = int32(revision)
 	return k.from(pod)
 }
