@@ -33,13 +33,15 @@ func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
 	f.outage.note(ctx, f.target, events, err)
 	var refused informer.FailedEvents
 	if err == nil || errors.As(err, &refused) {
-		f.count(events, refused)
+		for _, line := range f.count(events, refused) {
+			f.outage.say(line)
+		}
 	}
 	return err
 }
 
-// count adds the events that were taken in, and tells once of each row that the database refuses.
-func (f *feed) count(events []informer.Event, refused informer.FailedEvents) {
+// count adds the events that were taken in, and returns what to say of each refused row, once.
+func (f *feed) count(events []informer.Event, refused informer.FailedEvents) (lines []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, e := range events {
@@ -49,10 +51,11 @@ func (f *feed) count(events []informer.Event, refused informer.FailedEvents) {
 		}
 		if !slices.Contains(f.refused, e.Key) && len(f.refused) < maxRefused {
 			f.refused = append(f.refused, e.Key)
-			f.outage.say(fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), e.Key, refused[0].Err))
+			lines = append(lines, fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), e.Key, refused[0].Err))
 		}
 		refused = refused[1:]
 	}
+	return lines
 }
 
 // Counts are what the sink has taken in so far.

@@ -41,22 +41,28 @@ func newOutage(name string, say func(string)) *outage {
 
 // note notes what came of a batch, or of the checkpoint of a target: an event without a key.
 func (o *outage) note(ctx context.Context, of target, events []informer.Event, err error) {
+	if line := o.judge(ctx, of, events, err); line != "" {
+		o.say(o.name + ": " + line)
+	}
+}
+
+// judge is note, and returns what is to be said.
+func (o *outage) judge(ctx context.Context, of target, events []informer.Event, err error) (line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var refused informer.FailedEvents
-	unusable := (*sqlsink.UnusableError)(nil)
 	switch {
-	case errors.As(err, &unusable): // the run ends with it
-	case err == nil, errors.As(err, &refused), errors.Is(err, shards.ErrStaleEpoch): // it is for another replica to write then
-		o.writtenLocked(of, events)
+	case errors.As(err, new(*sqlsink.UnusableError)): // the run ends with it
+		return ""
+	case err == nil, errors.As(err, new(informer.FailedEvents)), errors.Is(err, shards.ErrStaleEpoch): // it is for another replica to write then
+		return o.writtenLocked(of, events)
 	default:
-		o.failedLocked(ctx, of, events, err)
+		return o.failedLocked(ctx, of, events, err)
 	}
 }
 
 // failedLocked notes what was not written. It says nothing once the context has ended: unwritten
 // does.
-func (o *outage) failedLocked(ctx context.Context, of target, events []informer.Event, err error) {
+func (o *outage) failedLocked(ctx context.Context, of target, events []informer.Event, err error) (line string) {
 	if cause := errors.Unwrap(err); cause != nil {
 		err = cause // without the resource that met it
 	}
@@ -70,27 +76,25 @@ func (o *outage) failedLocked(ctx context.Context, of target, events []informer.
 		}
 	}
 	if ctx.Err() != nil || o.told.Has(err.Error()) {
-		return
+		return ""
 	}
-	line := "cannot write: %v; the informers wait while it is tried again"
+	line = "cannot write: %v; the informers wait while it is tried again"
 	if o.told.Len() > 0 {
 		line = "still cannot write: %v"
 	}
 	o.told.Insert(err.Error())
-	o.say(fmt.Sprintf("%s: "+line, o.name, err))
+	return fmt.Sprintf(line, err)
 }
 
-func (o *outage) writtenLocked(of target, events []informer.Event) {
-	if o.missing.Len() == 0 {
-		return
-	}
+func (o *outage) writtenLocked(of target, events []informer.Event) (line string) {
 	for _, e := range events {
 		o.missing.Delete(write{of, e.Key})
 	}
-	if o.missing.Len() == 0 && o.told.Len() > 0 {
-		o.told.Clear()
-		o.say(fmt.Sprintf("%s: writing again, after %s", o.name, time.Since(o.began).Round(time.Millisecond)))
+	if o.missing.Len() > 0 || o.told.Len() == 0 {
+		return ""
 	}
+	o.told.Clear()
+	return fmt.Sprintf("writing again, after %s", time.Since(o.began).Round(time.Millisecond))
 }
 
 // forget gives up what of a unit is not written: it is for its next owner to write.
