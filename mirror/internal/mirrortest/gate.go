@@ -1,10 +1,13 @@
 package mirrortest
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,10 +27,31 @@ type Gate struct {
 }
 
 func NewGate(t testing.TB, c Cluster) *Gate {
-	g := &Gate{t: t, address: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	g := &Gate{t: t, address: freeAddress(t), conns: map[net.Conn]bool{}}
 	g.Lead(c)
 	t.Cleanup(g.Shut)
 	return g
+}
+
+// gates counts those of this process.
+var gates atomic.Int64
+
+// freeAddress is one from below the range of ports that outgoing connections use: one of those could
+// get the port while the gate is shut. Processes whose numbers follow each other begin apart.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	const lowest, highest, apart, tries = 20000, 32000, 64, 100
+	var err error
+	for range tries {
+		address := fmt.Sprint("127.0.0.1:", lowest+(os.Getpid()*apart+int(gates.Add(1)))%(highest-lowest))
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", address); err == nil {
+			require.NoError(t, listener.Close())
+			return address
+		}
+	}
+	require.NoError(t, err)
+	return ""
 }
 
 func (g *Gate) Config() *rest.Config { return &rest.Config{Host: "http://" + g.address} }
