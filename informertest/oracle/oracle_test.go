@@ -573,16 +573,16 @@ var cases = []struct {
 	broken: "persistent", shown: "given up after 1 calls that panicked, of 2",
 }, {
 	name:   "asks without a pause",
-	both:   "start \n asked 121 \n wait 57s \n",
-	right:  "wait 1s \n asked 121 \n stop \n start known= \n asked 121",
+	both:   "start \n asked 125 \n wait 57s \n",
+	right:  "wait 1s \n asked 125 \n stop \n start known= \n asked 125",
 	wrong:  "asked 2",
-	broken: "paced", shown: "122 requests within 59s, and 121 may come in a minute",
+	broken: "paced", shown: "126 requests within 59s, and 125 may come in a minute",
 }, {
 	name:   "several handlers ask without a pause",
-	both:   "start followers=2 \n asked 242 \n ",
-	right:  "wait 1m \n asked 242",
+	both:   "start followers=2 \n asked 250 \n ",
+	right:  "wait 1m \n asked 250",
 	wrong:  "asked 1",
-	broken: "paced", shown: "243 requests within 1s, and 242 may come in a minute",
+	broken: "paced", shown: "251 requests within 1s, and 250 may come in a minute",
 }, {
 	name:   "tells of what is not in the shard",
 	both:   "start shard=lower \n created a A 1 \n created b AA 2 \n ",

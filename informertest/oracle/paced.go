@@ -7,13 +7,14 @@ import (
 )
 
 // Requests is how many requests an informer may send in any minute, whatever the server does: two
-// a second, and one more at the beginning, for the UID of the cluster.
+// a second, and five more in the first minute, for the UID of the cluster and what is asked again at
+// once.
 //
 // A server that answers each list with "Retry-After: 1" is asked for that and whether it responds
-// once a second, and one that ends each watch when it has lasted for a second gets a watch, and two
+// once a second, one that refuses a query parameter, and answers so without it, is asked twice, and one that ends each watch when it has lasted for a second gets a watch, and two
 // questions what state it is in, each two seconds. Of informers whose backoff grows, the others are
 // asked less often than that.
-const Requests = 2*60 + 1
+const Requests = 2*60 + 5
 
 func paced() Validator {
 	return Validator{

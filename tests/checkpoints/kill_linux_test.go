@@ -34,6 +34,7 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 func testKilledProcess(t *testing.T, forgets bool) {
 	w := &harness.World{T: t, Server: informertest.NewServer(informertest.Options{})}
 	defer w.Close()
+	w.CreateKubeSystem() // the few objects by which the server is known otherwise may all be deleted while no process runs
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	f := &harness.Faults{World: w, Dice: harness.Dice{Rand: random}}
 	for range 30 {
