@@ -121,9 +121,10 @@ func (r *run) hire() {
 	})
 }
 
+// wait waits for the helpers first: one that puts a repeat may have a worker hired.
 func (r *run) wait() {
-	r.workers.Wait()
 	r.helpers.Wait()
+	r.workers.Wait()
 }
 
 // finish stops the run, and returns after every goroutine that it started.

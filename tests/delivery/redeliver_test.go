@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -619,5 +620,33 @@ func TestRedeliverTriesDeadLettersAgain(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A run that ends in the middle of a redelivery returns after the last call of the handler.
+func TestRunEndsInTheMiddleOfARedelivery(t *testing.T) {
+	keys := harness.Keys(100)
+	for n := range 50 {
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(keys...)
+			var ended atomic.Bool
+			b := harness.Batches{Fail: func([]string) error {
+				require.False(t, ended.Load())
+				return nil
+			}}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Workers: 4})
+			stop := w.Run(i)
+			synctest.Wait()
+			done := make(chan error, 1)
+			go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+			for range n * 20 {
+				runtime.Gosched()
+			}
+			stop()
+			ended.Store(true)
+			if err := <-done; err != nil && !errors.Is(err, informer.ErrNotRunning) {
+				require.ErrorIs(t, err, informer.ErrStopped)
+			}
+		})
 	}
 }
