@@ -25,7 +25,7 @@ type Sink struct {
 	fence     jetstream.PublishOpt // has messages refused once another Sink was opened
 	newest    uint64               // the newest sequence in the stream
 	unsettled map[string]bool      // the keys of the batch under way, and of those that failed and are to come again
-	stored    atomic.Uint64        // newest, when unsettled was empty: up to there all is acknowledged to the informer
+	stored    atomic.Uint64        // newest when unsettled was last empty: the sink has returned nil for everything up to it
 }
 
 // Open takes the place of any other Sink of the stream, and reads what the stream has. The stream and

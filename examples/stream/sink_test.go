@@ -196,7 +196,8 @@ func TestStreamHasTheNewestStateOfEachObject(t *testing.T) {
 	require.Equal(t, map[string]string{"default/a": "4", "default/b": "5", "default/c.d": "3"}, known(s))
 }
 
-// A batch of which the stream has a part is not acknowledged, so the checkpoint may lack its deletions.
+// A batch that fails may have been stored in part. The informer does not count it as acknowledged, so
+// the checkpoint that is saved next does not have the deletions in it.
 func TestCheckpointDuringFailuresMayLackDeletions(t *testing.T) {
 	js := newJetStream(t)
 	config := everything()

@@ -268,7 +268,7 @@ func (i *toyInformer) list() {
 	i.oracle.Requested("list")
 	if i.bug == hammers {
 		i.shown = true
-		for range oracle.Requests {
+		for range oracle.Requests + oracle.RequestsAtFirst {
 			i.oracle.Requested("list")
 		}
 	}

@@ -631,7 +631,9 @@ func TestRunEndsInTheMiddleOfARedelivery(t *testing.T) {
 			w.CreatePods(keys...)
 			var ended atomic.Bool
 			b := harness.Batches{Fail: func([]string) error {
-				require.False(t, ended.Load())
+				if ended.Load() {
+					t.Error("the handler was called after the end of the run")
+				}
 				return nil
 			}}
 			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Workers: 4})
