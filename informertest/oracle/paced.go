@@ -7,23 +7,19 @@ import (
 )
 
 // Requests is how many requests an informer may send in any minute, whatever the server does: two
-// a second.
+// a second, and five more, for the UID of the cluster and for what is asked again at once.
 //
-// A server that always says "Retry-After: 1" is asked once a second, and once more whether it
-// responds, or without a query parameter that it refuses. One that ends each watch
-// when it has lasted for a second gets a watch, and two questions what state it is in, each two
-// seconds. Of informers whose backoff grows, the others are asked less often than that.
-const Requests = 120
-
-// RequestsAtFirst is how many more it may send in the first minute of a run: for the UID of the
-// cluster, and for what it asks again at once.
-const RequestsAtFirst = 5
+// A server that answers each list with "Retry-After: 1" is asked once a second, and once more
+// whether it responds, or without a query parameter that it refuses. One that ends each watch when
+// it has lasted for a second gets a watch, and two questions what state it is in, each two seconds.
+// Of informers whose backoff grows, the others are asked less often than that.
+const Requests = 2*60 + 5
 
 func paced() Validator {
 	return Validator{
 		Name: "paced",
-		Doc: fmt.Sprintf("In no minute of a run, an informer sends more than %d requests, and %d more in the first, whatever the server does. "+
-			"The further pages of a list do not count, each once, for they bring objects.", Requests, RequestsAtFirst),
+		Doc: fmt.Sprintf("In no minute of a run, an informer sends more than %d requests, whatever the server does. "+
+			"The further pages of a list do not count, each once, for they bring objects.", Requests),
 		Check: checkPaced,
 	}
 }
@@ -31,22 +27,16 @@ func paced() Validator {
 func checkPaced(h *History) []*Violation {
 	var found []*Violation
 	var minute []int // the requests of the last minute of the run
-	var began time.Duration
-	followers := 0 // of the run
+	most := 0
 	for n, r := range h.records {
 		switch w := r.what.(type) {
 		case Run:
-			minute, began, followers = minute[:0], r.at, max(1, w.Followers)
+			minute, most = minute[:0], Requests*max(1, w.Followers)
 		case request:
 			for len(minute) > 0 && r.at-h.records[minute[0]].at >= time.Minute {
 				minute = minute[1:]
 			}
-			minute = append(minute, n)
-			most := Requests * followers
-			if h.records[minute[0]].at-began < time.Minute {
-				most += RequestsAtFirst * followers
-			}
-			if followers > 0 && len(minute) > most {
+			if minute = append(minute, n); most > 0 && len(minute) > most {
 				found = append(found, h.hammering(minute, most))
 				minute = nil
 			}

@@ -268,7 +268,7 @@ func (i *toyInformer) list() {
 	i.oracle.Requested("list")
 	if i.bug == hammers {
 		i.shown = true
-		for range oracle.Requests + oracle.RequestsAtFirst {
+		for range oracle.Requests {
 			i.oracle.Requested("list")
 		}
 	}

@@ -149,10 +149,9 @@ func (m *Mirror) RunUnit(ctx context.Context, u fleet.Unit) error {
 
 // Run runs work, which is Fleet.Run or that of a replica, and meanwhile during and the functions beside.
 // It ends when the context ends, during returns, or the database is found to be unusable. The functions
-// beside have to return when their context ends. They return before the work ends, because that would
-// look like trouble to a display. Run returns after the batches in progress are written and every
-// goroutine has ended. The error is that of work and during, and what could not be written; or, alone,
-// what is wrong with the database.
+// beside have to return when their context ends, which is before the work ends: that would look like
+// trouble to a display. Run returns after the batches in progress are written and all goroutines have
+// ended. The error is that of work and during and what was not written, or what is wrong with the database.
 func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) error, beside ...func(context.Context)) error {
 	ctx, cancel := context.WithCancel(m.config.Database.Context(ctx))
 	defer cancel()
