@@ -159,12 +159,15 @@ type Saved struct {
 	Versions map[string]keytable.Version
 	// Begun are the keys that the handler may have begun to take in, by its journal.
 	Begun map[string]bool
+	// Dead are those of Begun that have a dead letter: whatever has happened to them up to Resume is
+	// passed over.
+	Dead map[string]bool
 }
 
 // ReadSaved reads a checkpoint, and its journal to the last whole record.
 func ReadSaved(t testing.TB, content []byte) (s Saved) {
 	t.Helper()
-	s.Versions, s.Begun = map[string]keytable.Version{}, map[string]bool{}
+	s.Versions, s.Begun, s.Dead = map[string]keytable.Version{}, map[string]bool{}, map[string]bool{}
 	r := checkpoint.NewReader(bytes.NewReader(content))
 	for {
 		key, version, err := r.Next()
@@ -186,10 +189,15 @@ func ReadSaved(t testing.TB, content []byte) (s Saved) {
 		case checkpoint.Acknowledged:
 			s.Versions[strings.Clone(key)] = ownVersion(version)
 			delete(s.Begun, key)
+			delete(s.Dead, key)
 		case checkpoint.Gone:
 			delete(s.Versions, key)
 			delete(s.Begun, key)
-		case checkpoint.Begun, checkpoint.Dead:
+			delete(s.Dead, key)
+		case checkpoint.Dead:
+			s.Dead[strings.Clone(key)] = true
+			fallthrough
+		case checkpoint.Begun:
 			s.Begun[strings.Clone(key)] = true
 		case checkpoint.Resume:
 			s.Resume = ownVersion(version).ResourceVersion
