@@ -4,10 +4,12 @@
 //	go run ./internal/mutants -n 60                       # a sample of all core packages
 //	go run ./internal/mutants -n 0 internal/deltaqueue    # every mutant of a package
 //	go run ./internal/mutants -only 'resume.go Drained'   # those whose names contain a text
+//	go run ./internal/mutants -with ./tests/delivery internal/redelivery # and the tests that know it
 //
 // The changed file takes the place of its original in an overlay, so that the tree stays as it is.
 // A mutant is first tried with the tests of its own package, then with those of tests, with the
-// scenarios, and with those of objectcache. One that does not compile does not count.
+// scenarios, and with those of objectcache; with -with, only with these. One that does not compile
+// does not count.
 package main
 
 import (
@@ -27,9 +29,9 @@ import (
 
 // core are the packages that are mutated by default.
 var core = []string{
-	".", "fleet/shards", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/flow", "internal/follower", "internal/intake",
-	"internal/journal", "internal/keeper", "internal/keytable", "internal/known", "internal/listwatch", "internal/object", "internal/prune",
-	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/userqueue", "internal/wire", "objectcache",
+	".", "fleet/shards", "internal/backoff", "internal/blame", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/flow", "internal/follower", "internal/intake",
+	"internal/journal", "internal/keeper", "internal/keytable", "internal/known", "internal/listwatch", "internal/object", "internal/prune", "internal/recency",
+	"internal/redelivery", "internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/userqueue", "internal/wire", "objectcache",
 }
 
 // spared is not mutated: it checks the key table, under a build tag that is not set here.
@@ -46,6 +48,7 @@ type config struct {
 	timeout time.Duration
 	list    bool
 	near    bool
+	with    string
 	dirs    []string
 }
 
@@ -58,6 +61,7 @@ func main() {
 	flag.DurationVar(&c.timeout, "timeout", 5*time.Minute, "for the tests of a package")
 	flag.BoolVar(&c.list, "list", false, "only print the names of the mutants")
 	flag.BoolVar(&c.near, "near", false, "run only the tests of the mutated package")
+	flag.StringVar(&c.with, "with", "", "run only the tests of the mutated package and of this one")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		c.dirs = flag.Args()
@@ -178,6 +182,9 @@ func (c config) stages(file string) [][]string {
 		own = "."
 	}
 	stages := [][]string{{own}}
+	if c.with != "" {
+		return append(stages, []string{c.with})
+	}
 	for _, tests := range later {
 		if !c.near && tests[0] != own {
 			stages = append(stages, tests)
