@@ -48,8 +48,8 @@ var optional = []parameter{
 }
 
 // request opens a list or a watch of the Shard. If the server refuses an optional parameter, it is
-// asked without it, and so are others for an hour. Request returns the shardSelector that the server
-// has accepted.
+// asked without it, and without others that it refuses then. All requests of the next hour go
+// without them too. Request returns the shardSelector that the server has accepted.
 //
 // A server that does not know the shardSelector usually ignores it.
 func (s *Source) request(ctx context.Context, opts metav1.ListOptions, how server.Request) (*server.Body, string, error) {
@@ -61,32 +61,41 @@ func (s *Source) request(ctx context.Context, opts metav1.ListOptions, how serve
 			p.leaveOut(&opts)
 		}
 	}
-	body, err := s.resource.Open(ctx, opts, how)
-	if p := refused(&opts, err); p != nil {
-		return s.requestWithout(ctx, p, err, opts, how)
-	}
-	return body, opts.ShardSelector, err
-}
-
-// requestWithout makes a request again without a parameter that the server has refused, and then
-// without others that it refuses. They are remembered if that works.
-func (s *Source) requestWithout(ctx context.Context, p *parameter, refusal error, opts metav1.ListOptions, how server.Request) (*server.Body, string, error) {
-	refusals := map[string]error{}
+	var refusals []refusal
 	for {
-		refusals[p.name] = refusal
-		p.leaveOut(&opts)
 		body, err := s.resource.Open(ctx, opts, how)
-		if err == nil {
-			for name, why := range refusals {
-				s.leaveOut(name, why)
-			}
-			return body, opts.ShardSelector, nil
+		if r, ok := refused(&opts, err); ok {
+			r.leaveOut(&opts)
+			refusals = append(refusals, r)
+			continue
 		}
-		if p, refusal = refused(&opts, err), err; p == nil {
+		for _, r := range refusals {
+			if r.isRight(err) {
+				s.leaveOut(r.name, r.why)
+			}
+		}
+		if err != nil {
 			return nil, "", err
 		}
+		return body, opts.ShardSelector, nil
 	}
 }
+
+// refusal is the answer of a server that does not take a parameter.
+type refusal struct {
+	*parameter
+	isNamed bool // else it may be about something else
+	why     error
+}
+
+// isRight reports whether a refusal was about its parameter, by the error of the request without it. One
+// that names the parameter is right, unless that request is as invalid. So a server that goes on to
+// say that it is busy is not asked both ways each time.
+func (r refusal) isRight(err error) bool {
+	return err == nil || r.isNamed && !isInvalid(err)
+}
+
+func isInvalid(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }
 
 // leaveOut remembers that the server has refused a parameter.
 func (s *Source) leaveOut(name string, why error) {
@@ -94,26 +103,25 @@ func (s *Source) leaveOut(name string, why error) {
 	s.Report.Logger().Info("The server refuses a query parameter: it is left out for an hour", "resource", s.resource.GroupResource().String(), "parameter", name, "reason", why.Error())
 }
 
-// refused returns the optional parameter that an error refuses, or nil. The error names it; a
-// shardSelector may also be what an error refuses that names none. A kube-apiserver answers a
-// shardSelector that it cannot read with an internal error.
-func refused(opts *metav1.ListOptions, err error) *parameter {
+// refused tells whether an error refuses an optional parameter. The error names it; a shardSelector
+// may also be what an error refuses that names none. A kube-apiserver answers a shardSelector that it
+// cannot read with an internal error.
+func refused(opts *metav1.ListOptions, err error) (r refusal, ok bool) {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
-		return nil
+		return r, false
 	}
 	status := answer.Status()
-	invalid := apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)
 	for i := range optional {
-		if p := &optional[i]; p.isIn(opts) && invalid && names(&status, p.name) {
-			return p
+		if p := &optional[i]; p.isIn(opts) && isInvalid(err) && names(&status, p.name) {
+			return refusal{p, true, err}, true
 		}
 	}
 	shard := &optional[0]
-	if shard.isIn(opts) && (invalid || apierrors.IsInternalError(err) && strings.Contains(status.Message, "shard")) {
-		return shard
+	if shard.isIn(opts) && (isInvalid(err) || apierrors.IsInternalError(err) && strings.Contains(status.Message, "shard")) {
+		return refusal{shard, false, err}, true
 	}
-	return nil
+	return r, false
 }
 
 // names reports whether a status names a parameter.

@@ -43,6 +43,30 @@ func TestServerRefusesParameter(t *testing.T) {
 	}
 }
 
+// A server that refuses parameters, and is too busy for the request without them, is not asked with
+// them again: not three times a second if it wants to be asked each second.
+func TestServerRefusesParameterAndIsBusy(t *testing.T) {
+	for _, code := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				for _, parameter := range []string{"limit", "shardSelector"} {
+					w.Inject(informertest.Fault{Match: informertest.Match{With: parameter}, Effect: informertest.Status(code)})
+				}
+				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(429).RetryAfter(time.Second)})
+				w.CreatePods(harness.Keys(5)...)
+				var r harness.Recorder
+				i := harness.FollowAuto(w, informer.InformerConfig{
+					Handler: &r, ListMode: informer.ListModePaged, ErrorHandler: harness.IgnoreErrors, Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63},
+				})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Less(t, len(w.Requests()), 70)
+			})
+		})
+	}
+}
+
 func testRefusedParameter(t *testing.T, w *harness.World, config informer.InformerConfig) {
 	w.CreatePods(harness.Keys(5)...)
 	var r harness.Recorder
