@@ -29,8 +29,9 @@ type Server interface {
 	Page(ctx context.Context, token string, limit int64, each Each) (Page, error)
 	// Ask lists the object of a key.
 	Ask(ctx context.Context, key string, each Each) (Page, error)
-	// Rest waits after a request has failed. The error is that of ctx.
-	Rest(ctx context.Context, err error) error
+	// Rest waits after a request has failed, longer each time. Brought tells that objects were handed
+	// on since the last time, so that it waits as after the first one. The error is that of ctx.
+	Rest(ctx context.Context, err error, brought bool) error
 }
 
 // Informer is a run of an informer whose objects are delivered again. What it is given is lent. Its
@@ -70,7 +71,10 @@ const pageSize = 500
 // pageSeconds is for how many seconds a page lasts, if there is a limit per second.
 const pageSeconds = 5
 
-var errUnversioned = errors.New("its objects have no resource version, by which an old state could be told from a new one")
+var (
+	errUnversioned = errors.New("its objects have no resource version, by which an old state could be told from a new one")
+	errCircular    = errors.New("a page has the first object of an earlier page, or no object and its continue token")
+)
 
 // Run goes on with a job until it is done. The error is that of ctx, with which it can go on, or why
 // it can not be done at all.
@@ -102,6 +106,9 @@ type pass struct {
 	unsettled map[string]bool
 	// isUnsorted tells that a key came behind a greater one.
 	isUnsorted bool
+	// brought tells that an object was handed on since a request has failed. Pages that only lead to
+	// where the list was before do not count, as those of a list that fails at the same place again.
+	brought bool
 	// ahead is the newest version of a list with an object that the watch has not brought yet, and
 	// isAhead tells that the page under way has one.
 	ahead   string
@@ -183,9 +190,20 @@ func (p *pass) list(ctx context.Context) error {
 		if _, err := p.informer.Generation(ctx); err != nil { // no page is to wait for a list of the informer
 			return err
 		}
-		page, err := p.server.Page(ctx, at.Continue, limit, func(it object.Item, unreadable error) error { return p.take(ctx, it, unreadable) })
+		begun := false
+		page, err := p.server.Page(ctx, at.Continue, limit, func(it object.Item, unreadable error) error {
+			if it.Key != "" && !begun {
+				begun = true
+				if at.Circular("", it.Key) { // before it looks like an object that is not in the order of keys
+					return errCircular
+				}
+			}
+			return p.take(ctx, it, unreadable)
+		})
 		if err == nil && page.Continue != "" && at.Circular(page.Continue, page.First) {
-			err = errors.New("a page has the first object of an earlier page, or no object and its continue token")
+			err = errCircular
+		}
+		if errors.Is(err, errCircular) {
 			at = listwatch.Listing{}
 		}
 		p.note(ctx, err)
@@ -220,7 +238,9 @@ func (p *pass) recover(ctx context.Context, err error) error {
 	case errors.Is(err, errUnversioned), listwatch.Classify(err) == listwatch.BadRequest:
 		return err
 	}
-	return p.server.Rest(ctx, err)
+	brought := p.brought
+	p.brought = false
+	return p.server.Rest(ctx, err, brought)
 }
 
 // goOnAfter returns the page to go on with after a failed request for another. A token that has
@@ -276,8 +296,12 @@ func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error
 		err = p.ask(ctx, key, false)
 	}
 	p.last = append(p.last[:0], it.Key...)
+	p.bring()
 	return err
 }
+
+// bring notes that an object was handed on. Of a list that is not sorted, it may have been before.
+func (p *pass) bring() { p.brought = p.brought || !p.isUnsorted }
 
 // pace waits until another object may be delivered.
 func (p *pass) pace(ctx context.Context) error {
@@ -298,6 +322,7 @@ func (p *pass) ask(ctx context.Context, key string, named bool) error {
 				return err
 			}
 		case standing != deltaqueue.Doubtful:
+			p.bring()
 			return nil
 		}
 	}

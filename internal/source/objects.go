@@ -73,10 +73,10 @@ func (s *Objects) Ask(ctx context.Context, key string, each redelivery.Each) (re
 }
 
 // Rest implements redelivery.Server.
-func (s *Objects) Rest(ctx context.Context, err error) error {
+func (s *Objects) Rest(ctx context.Context, err error, brought bool) error {
 	pause := listwatch.RetryAfter(err)
 	if !errors.Is(err, ErrUnread) {
-		if s.next == (wait.Backoff{}) {
+		if brought || s.next == (wait.Backoff{}) {
 			s.next = s.first
 		}
 		pause = max(pause, s.next.Step())
@@ -87,9 +87,6 @@ func (s *Objects) Rest(ctx context.Context, err error) error {
 
 func (s *Objects) page(ctx context.Context, from *Source, opts metav1.ListOptions, each redelivery.Each) (redelivery.Page, error) {
 	page, err := from.Page(ctx, opts, Each(each))
-	if err == nil {
-		s.next = wait.Backoff{}
-	}
 	return redelivery.Page{ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: page.First}, err
 }
 

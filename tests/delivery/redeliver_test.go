@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,9 +18,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -481,6 +486,140 @@ func TestRedeliverOverFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a server will never answer ends a redelivery, and is its error.
+func TestRedeliverEndsWithABadRequest(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				w.Run(i)
+				synctest.Wait()
+				r.Forget()
+				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(400)})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				err := i.Redeliver(ctx, o)
+				require.True(t, apierrors.IsBadRequest(err), "%v", err)
+				require.Nil(t, i.Status().Redelivery)
+				require.Empty(t, r.Events())
+			})
+		})
+	}
+}
+
+// While a server does not answer, the status says why, and not any more once it does.
+func TestRedeliveryHasItsErrorInTheStatus(t *testing.T) {
+	keys := harness.Keys(30)
+	for name, o := range map[string]informer.RedeliverOptions{"all": {PerSecond: 1}, "keys": {PerSecond: 1, Keys: keys}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(keys...)
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				w.Run(i)
+				synctest.Wait()
+				r.Forget()
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), o) }()
+				time.Sleep(2 * time.Second)
+				require.NoError(t, i.Status().Redelivery.Err)
+				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(503)})
+				time.Sleep(10 * time.Second)
+				require.True(t, apierrors.IsServiceUnavailable(i.Status().Redelivery.Err))
+				heal()
+				require.Eventually(t, func() bool { return i.Status().Redelivery.Err == nil }, time.Minute, time.Second)
+				require.NoError(t, <-done)
+				require.Equal(t, updates(keys...), r.Events())
+			})
+		})
+	}
+}
+
+// A server whose pages lead back to themselves is said to, and asked again at the pace of other errors.
+func TestRedeliverOfAListThatTurnsInCircles(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(1700)
+		w.CreatePods(keys...)
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		w.ResetRequests()
+		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.RepeatToken()})
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		time.Sleep(time.Minute)
+		require.ErrorContains(t, i.Status().Redelivery.Err, "continue token")
+		require.Less(t, len(w.Lists()), 60)
+		heal()
+		require.NoError(t, <-done)
+		require.Equal(t, updates(keys...), r.Events())
+	})
+}
+
+// Behind a list that is not in the order of the keys, no key says up to where all is done: the next
+// run begins from the beginning.
+func TestRedeliverOfAnUnsortedListHasNoPosition(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(100)
+		w.CreatePods(keys...)
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: &backwards{w.Lister()}})
+		stop := w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
+		time.Sleep(5 * time.Second)
+		require.Positive(t, i.Status().Redelivery.Done)
+		require.Empty(t, i.Status().Redelivery.Position)
+		stop()
+		require.ErrorIs(t, <-done, informer.ErrStopped)
+		r.Forget()
+		w.Run(i)
+		require.Eventually(t, func() bool { return i.Status().Redelivery == nil }, time.Minute, time.Second)
+		calls := slices.DeleteFunc(r.Events(), func(call string) bool { return strings.HasPrefix(call, "sync ") })
+		slices.Sort(calls)
+		require.Equal(t, updates(keys...), calls)
+	})
+}
+
+// backwards has the objects of each page in the opposite order.
+type backwards struct{ cache.ListerWatcher }
+
+func (b *backwards) List(options metav1.ListOptions) (apiruntime.Object, error) {
+	list, err := b.ListerWatcher.List(options)
+	if err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(items)
+	return list, meta.SetList(list, items)
+}
+
+// A proxy that drops the selector of a request shows other objects too. They are not asked for.
+func TestRedeliverOfKeysBehindAProxyThatSelectsNothing(t *testing.T) {
+	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			query := r.URL.Query()
+			query.Del("fieldSelector")
+			r.URL.RawQuery = query.Encode()
+			server.ServeHTTP(w, r)
+		})
+	}}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3")
+		var r harness.Recorder
+		calls := redelivered(w, informer.InformerConfig{Handler: &r}, &r, informer.RedeliverOptions{Keys: []string{"a/2", "b/9"}})
+		require.Equal(t, []string{"update a/2", "delete b/9 unknown"}, calls)
+	})
 }
 
 // An answer whose only object cannot be read, not even its name, does not say that the object is gone.
