@@ -569,7 +569,7 @@ func TestRedeliverOfAnUnsortedListHasNoPosition(t *testing.T) {
 		keys := harness.Keys(100)
 		w.CreatePods(keys...)
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: &backwards{w.Lister()}})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: altered{w.Lister(), slices.Reverse[[]apiruntime.Object]}})
 		stop := w.Run(i)
 		synctest.Wait()
 		r.Forget()
@@ -589,11 +589,14 @@ func TestRedeliverOfAnUnsortedListHasNoPosition(t *testing.T) {
 	})
 }
 
-// backwards has the objects of each page in the opposite order.
-type backwards struct{ cache.ListerWatcher }
+// altered changes the objects of each page.
+type altered struct {
+	cache.ListerWatcher
+	alter func(page []apiruntime.Object)
+}
 
-func (b *backwards) List(options metav1.ListOptions) (apiruntime.Object, error) {
-	list, err := b.ListerWatcher.List(options)
+func (a altered) List(options metav1.ListOptions) (apiruntime.Object, error) {
+	list, err := a.ListerWatcher.List(options)
 	if err != nil {
 		return nil, err
 	}
@@ -601,8 +604,83 @@ func (b *backwards) List(options metav1.ListOptions) (apiruntime.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(items)
+	a.alter(items)
 	return list, meta.SetList(list, items)
+}
+
+// Without resource versions, it cannot be told whether an object is older than what was acknowledged.
+func TestRedeliverRefusesObjectsWithoutVersions(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				var without atomic.Bool
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: altered{w.Lister(), func(page []apiruntime.Object) {
+					for _, o := range page {
+						if without.Load() {
+							o.(metav1.Object).SetResourceVersion("")
+						}
+					}
+				}}})
+				w.Run(i)
+				synctest.Wait()
+				r.Forget()
+				without.Store(true)
+				require.ErrorContains(t, i.Redeliver(t.Context(), o), "its objects have no resource version")
+				require.Empty(t, r.Events())
+			})
+		})
+	}
+}
+
+// A list may be ahead of the watch. Then Redeliver returns when the watch has come as far.
+func TestRedeliverWaitsForTheWatch(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				w.Run(i)
+				synctest.Wait()
+				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(5 * time.Second)})()
+				w.UpdatePod("a/1", "changed")
+				began := time.Now()
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				require.GreaterOrEqual(t, time.Since(began), time.Second)
+				w.RequireState(&r)
+			})
+		})
+	}
+}
+
+// A redelivery of keys goes on in the next run behind the last key that was acknowledged, and says
+// how many there are.
+func TestRedeliverOfKeysGoesOnInTheNextRun(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		keys := harness.Keys(60)
+		w.CreatePods(keys...)
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		stop := w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: keys[:40], PerSecond: 1}) }()
+		time.Sleep(20*time.Second + time.Millisecond)
+		synctest.Wait()
+		require.EqualValues(t, 40, i.Status().Redelivery.Total)
+		before := r.Events()
+		require.InDelta(t, 20, len(before), 2)
+		stop()
+		require.ErrorIs(t, <-done, informer.ErrStopped)
+		r.Forget()
+		w.Run(i)
+		require.Eventually(t, func() bool { return i.Status().Redelivery == nil }, time.Minute, time.Second)
+		after := slices.DeleteFunc(r.Events(), func(call string) bool { return strings.HasPrefix(call, "sync ") })
+		require.Equal(t, updates(keys[:40]...), append(before, after...))
+	})
 }
 
 // A proxy that drops the selector of a request shows other objects too. They are not asked for.
