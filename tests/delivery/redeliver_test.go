@@ -634,6 +634,51 @@ func TestRedeliverRefusesObjectsWithoutVersions(t *testing.T) {
 	}
 }
 
+// An object that cannot be read, or that Transform refuses, is reported, and the others are delivered.
+func TestRedeliverReportsWhatCannotBeRead(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1", "a/2", "a/3"}}} {
+		for how, garbage := range map[string]bool{"garbage": true, "transform": false} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1", "a/2", "a/3")
+					var r harness.Recorder
+					var f harness.Failures
+					var refuses atomic.Bool
+					refused := errors.New("refused")
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, Transform: func(obj interface{}) (interface{}, error) {
+						if refuses.Load() && obj.(metav1.Object).GetName() == "2" {
+							return nil, refused
+						}
+						return obj, nil
+					}})
+					w.Run(i)
+					synctest.Wait()
+					r.Forget()
+					refuses.Store(!garbage)
+					match := informertest.Match{Verbs: []string{"list"}}
+					if garbage {
+						item := 2
+						if o.Keys != nil {
+							match.With, item = "fieldSelector", 1
+						}
+						w.Inject(informertest.Fault{Match: match, Effect: informertest.Garbage(item), Skip: item % 2, Times: 1})
+					}
+					require.NoError(t, i.Redeliver(t.Context(), o))
+					require.Equal(t, updates("a/1", "a/3"), r.Events())
+					errs, _ := f.All()
+					require.Len(t, errs, 1)
+					var item *informer.ItemError
+					require.ErrorAs(t, errs[0], &item)
+					if !garbage {
+						require.Equal(t, "a/2", item.Key)
+						require.ErrorIs(t, item, refused)
+					}
+				})
+			})
+		}
+	}
+}
+
 // A list may be ahead of the watch. Then Redeliver returns when the watch has come as far.
 func TestRedeliverWaitsForTheWatch(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
@@ -649,6 +694,29 @@ func TestRedeliverWaitsForTheWatch(t *testing.T) {
 				began := time.Now()
 				require.NoError(t, i.Redeliver(t.Context(), o))
 				require.GreaterOrEqual(t, time.Since(began), time.Second)
+				w.RequireState(&r)
+			})
+		})
+	}
+}
+
+// Where versions have no order, it cannot wait, and the watch delivers what is newer later.
+func TestRedeliverOfVersionsWithoutOrder(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1", "a/2"}}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				w.Run(i)
+				synctest.Wait()
+				r.Forget()
+				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(5 * time.Second)})()
+				w.UpdatePod("a/1", "changed")
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				require.Contains(t, r.Events(), "update a/2")
+				time.Sleep(time.Minute)
+				synctest.Wait()
 				w.RequireState(&r)
 			})
 		})
