@@ -10,8 +10,9 @@ import (
 // a second, and five more, for the UID of the cluster and for what is asked again at once.
 //
 // A server that answers each list with "Retry-After: 1" is asked once a second, and once more
-// whether it responds, or without a query parameter that it refuses. One that ends each watch when
-// it has lasted for a second gets a watch, and two questions what state it is in, each two seconds.
+// whether it responds, or without a shardSelector that it refuses without naming it. One that ends
+// each watch when it has lasted for a second gets a watch, and two questions what state it is in,
+// each two seconds.
 // Of informers whose backoff grows, the others are asked less often than that.
 const Requests = 2*60 + 5
 

@@ -10,12 +10,8 @@ import (
 	"github.com/rvinformer/informer/internal/listwatch"
 )
 
-var (
-	// ErrMixed says that the pages of a list were of several versions.
-	ErrMixed = errors.New("the pages are not of one version")
-	// ErrCircular says that the pages of a list have no end.
-	ErrCircular = errors.New("a page has the first object of an earlier page, or no object and its continue token")
-)
+// ErrMixed says that the pages of a list were of several versions.
+var ErrMixed = errors.New("the pages are not of one version")
 
 // Copy is what an informer has acknowledged. It is safe for concurrent use, and changes while it is
 // audited.

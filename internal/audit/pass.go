@@ -71,7 +71,7 @@ func (p *pass) run(ctx context.Context) error {
 		case page.Continue == "":
 			return p.finish(ctx)
 		case at.Circular(page.Continue, p.first):
-			return ErrCircular
+			return listwatch.ErrCircular
 		}
 		at = at.Turned(page.Continue, p.first)
 		if err := p.rest(ctx); err != nil {

@@ -125,11 +125,8 @@ func (f *Follower) page(ctx context.Context, opts metav1.ListOptions) (listwatch
 		}, err
 	}
 	if at, ok := f.state.(listwatch.Listing); ok && page.Continue != "" && at.Circular(page.Continue, page.First) {
-		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
+		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, listwatch.ErrCircular
 	}
 	f.Policy.CachePaged = f.Source.CachePaged()
 	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: page.First, Shown: shown}, nil
 }
-
-// errCircularPages says that the pages of a list have no end.
-var errCircularPages = errors.New("a page has the first object of an earlier page, or no object and its continue token")

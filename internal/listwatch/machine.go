@@ -11,6 +11,7 @@
 package listwatch
 
 import (
+	"errors"
 	"time"
 )
 
@@ -341,6 +342,9 @@ func (s Listing) Turned(token, first string) Listing {
 	}
 	return s
 }
+
+// ErrCircular says that a list has no end: a page of it is Circular.
+var ErrCircular = errors.New("a page has the first object of an earlier page, or no object and its continue token")
 
 // Circular reports whether a page has come before: the key of its first object is that of an
 // earlier page, because an object stands in one page of a list. A page without a first key has come

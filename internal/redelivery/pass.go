@@ -71,10 +71,7 @@ const pageSize = 500
 // pageSeconds is for how many seconds a page lasts, if there is a limit per second.
 const pageSeconds = 5
 
-var (
-	errUnversioned = errors.New("its objects have no resource version, by which an old state could be told from a new one")
-	errCircular    = errors.New("a page has the first object of an earlier page, or no object and its continue token")
-)
+var errUnversioned = errors.New("its objects have no resource version, by which an old state could be told from a new one")
 
 // Run goes on with a job until it is done. The error is that of ctx, with which it can go on, or why
 // it can not be done at all.
@@ -190,20 +187,20 @@ func (p *pass) list(ctx context.Context) error {
 		if _, err := p.informer.Generation(ctx); err != nil { // no page is to wait for a list of the informer
 			return err
 		}
-		begun := false
+		isFirst := true
 		page, err := p.server.Page(ctx, at.Continue, limit, func(it object.Item, unreadable error) error {
-			if it.Key != "" && !begun {
-				begun = true
+			if isFirst && it.Key != "" {
+				isFirst = false
 				if at.Circular("", it.Key) { // before it looks like an object that is not in the order of keys
-					return errCircular
+					return listwatch.ErrCircular
 				}
 			}
 			return p.take(ctx, it, unreadable)
 		})
 		if err == nil && page.Continue != "" && at.Circular(page.Continue, page.First) {
-			err = errCircular
+			err = listwatch.ErrCircular
 		}
-		if errors.Is(err, errCircular) {
+		if errors.Is(err, listwatch.ErrCircular) {
 			at = listwatch.Listing{}
 		}
 		p.note(ctx, err)

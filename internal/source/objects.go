@@ -41,6 +41,7 @@ func NewObjects(o Options, selector string, pageSize int64, custom *wait.Backoff
 	memory.lists.learn(o.Memory.lists.known())
 	o.Memory, o.Shared, o.Here, o.Budget, o.Report = memory, nil, nil, nil, &report.Report{Handler: fail}
 	s := &Objects{options: o, selector: selects, pageSize: pageSize, first: backoff.OrDefault(custom)}
+	s.next = s.first
 	s.all = s.of(server.Selecting(selector))
 	return s, nil
 }
@@ -74,11 +75,11 @@ func (s *Objects) Ask(ctx context.Context, key string, each redelivery.Each) (re
 
 // Rest implements redelivery.Server.
 func (s *Objects) Rest(ctx context.Context, err error, brought bool) error {
+	if brought {
+		s.next = s.first
+	}
 	pause := listwatch.RetryAfter(err)
 	if !errors.Is(err, ErrUnread) {
-		if brought || s.next == (wait.Backoff{}) {
-			s.next = s.first
-		}
 		pause = max(pause, s.next.Step())
 	}
 	s.all.AwaitServer(ctx, pause, err)

@@ -88,9 +88,9 @@ type refusal struct {
 	why     error
 }
 
-// isRight reports whether a refusal was about its parameter, by the error of the request without it. One
-// that names the parameter is right, unless that request is as invalid. So a server that goes on to
-// say that it is busy is not asked both ways each time.
+// isRight reports whether a refusal was about its parameter, by the error of the request without it.
+// One that names the parameter is right, unless that request is invalid as well. So a server that is
+// busy then is not asked with the parameter again.
 func (r refusal) isRight(err error) bool {
 	return err == nil || r.isNamed && !isInvalid(err)
 }
