@@ -36,13 +36,30 @@ type connector struct {
 // attempt is a request that connects before others.
 type attempt struct {
 	began time.Time
-	// over is closed when the request was answered, or has failed.
+	// over is closed when the stage is connected or failed.
 	over chan struct{}
-	// These belong to the lock of the connector. Linked tells that there is a connection, and
-	// reused that others had it before. A connection does not show yet that the server is there,
-	// even if it was made now, with TLS: a load balancer may make it, and break it.
-	done, connected, linked, reused bool
+	// stage belongs to the lock of the connector.
+	stage stage
 }
+
+// stage is how far an attempt has come.
+type stage uint8
+
+const (
+	// searching: it has no connection yet.
+	searching stage = iota
+	// linked: it has one that was made for it. That does not show yet that the server is there, even
+	// with TLS: a load balancer may make it, and break it.
+	linked
+	// relinked: it has one that others had before.
+	relinked
+	// connected: others may use the connection. It was answered, or the answer takes long.
+	connected
+	// failed: it has ended without an answer.
+	failed
+)
+
+func (s stage) isOver() bool { return s >= connected }
 
 // attemptMost is how long others wait for an attempt. Then one of them attempts it too.
 const attemptMost = time.Second
@@ -113,10 +130,10 @@ func (c *connector) wait(request *http.Request, first *attempt) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if first.linked { // the answer just takes long
-		c.end(first, true)
+	if first.stage == linked || first.stage == relinked { // the answer just takes long
+		c.end(first, connected)
 	}
-	return first.connected
+	return first.stage == connected
 }
 
 // gets notes that the request that goes first looks for a connection, perhaps because the one that
@@ -125,7 +142,7 @@ func (c *connector) gets(string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.first != nil {
-		c.first.linked = false
+		c.first.stage = searching
 	}
 }
 
@@ -134,32 +151,40 @@ func (c *connector) gets(string) {
 func (c *connector) got(got httptrace.GotConnInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.first != nil {
-		c.first.linked, c.first.reused = true, got.Reused
+	switch {
+	case c.first == nil:
+	case got.Reused:
+		c.first.stage = relinked
+	default:
+		c.first.stage = linked
 	}
 }
 
 // finish notes that the request of an attempt was answered, or has failed with err. It reports
 // whether there was a connection. One that was made for the request, and over which nothing came,
 // is none.
-func (c *connector) finish(first *attempt, request *http.Request, err error) (connected bool) {
+func (c *connector) finish(first *attempt, request *http.Request, err error) (hadConnection bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	connected = err == nil || first.connected || first.linked && first.reused
-	if !connected && request.Context().Err() == nil && report.ClassOf(err) != api.ErrorUnauthorized {
+	if err == nil {
+		c.end(first, connected)
+		return true
+	}
+	hadConnection = first.stage == connected || first.stage == relinked
+	if !hadConnection && request.Context().Err() == nil && report.ClassOf(err) != api.ErrorUnauthorized {
 		c.presence.failed(err) // before others are let go
 	}
-	c.end(first, err == nil)
-	return connected
+	c.end(first, failed)
+	return hadConnection
 }
 
 // end ends an attempt, unless that was done before.
-func (c *connector) end(first *attempt, connected bool) {
-	if first.done {
+func (c *connector) end(first *attempt, as stage) {
+	if first.stage.isOver() {
 		return
 	}
-	first.done, first.connected = true, connected
-	if connected {
+	first.stage = as
+	if as == connected {
 		c.ready.Store(true)
 	}
 	if c.first == first {
