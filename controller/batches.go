@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -53,6 +54,10 @@ func (b *batches) lastSyncResourceVersion() string {
 	}
 	return ""
 }
+
+// forEver is the MaxAttempts of an informer whose failures the controller counts: a Delete that is
+// held is none.
+const forEver = math.MaxInt32
 
 // errHeld is why a Delete is tried again that was not called.
 var errHeld = errors.New("held until the first list was read")

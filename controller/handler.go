@@ -82,6 +82,7 @@ func newHandler(r HandlerResource, workers int, calls *calls) *handler {
 	h := &handler{batches: batches{calls: calls, silence: 2 * time.Minute}, shared: shared, config: config}
 	h.config.BatchHandler = informer.IgnoreSynced(&h.batches)
 	h.config.MaxBatch = 1
+	h.config.MaxAttempts = forEver
 	if workers > 0 {
 		h.config.Workers = workers
 	}

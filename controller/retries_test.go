@@ -154,6 +154,45 @@ func TestAPanicIsAFailure(t *testing.T) {
 	})
 }
 
+// MaxRetries decide when a call is given up, and not MaxAttempts of an informer, nor how often an
+// informer lets a handler panic.
+func TestMaxRetriesDecide(t *testing.T) {
+	survivePanics(t)
+	test := func(w *world, resource func(x *target) controller.Resource) {
+		w.create("a/1", "a/2")
+		panicking, failing := refusing(10, "upsert a/1"), refusing(10, "delete a/1")
+		x := &target{before: func(call string) error {
+			if err := panicking(call); err != nil {
+				panic(err)
+			}
+			return failing(call)
+		}}
+		var gone givenUp
+		defer start(&controller.Controller{Resource: resource(x), MaxRetries: -1, OnGiveUp: gone.add})()
+		requireSame := func() {
+			w.Helper()
+			for range 30 { // other calls succeed meanwhile
+				time.Sleep(20 * time.Second)
+				w.remove("a/2")
+				w.create("a/2")
+			}
+			time.Sleep(time.Minute)
+			require.Equal(w, w.has(), x.has())
+			require.Empty(w, gone.list())
+		}
+		requireSame()
+		w.remove("a/1")
+		requireSame()
+	}
+	sources(t, func(_ *testing.T, w *world, of func(*target) controller.Resource) { test(w, of) })
+	bubble(t, func(w *world) {
+		test(w, func(x *target) controller.Resource { return w.storeless(x, informer.InformerConfig{MaxAttempts: 3}) })
+	})
+	bubble(t, func(w *world) {
+		test(w, func(x *target) controller.Resource { return w.handler(x, informer.HandlerConfig{MaxAttempts: 3}) })
+	})
+}
+
 // A panic of the hook is reported, and the workers go on.
 func TestAPanicOfTheHook(t *testing.T) {
 	survivePanics(t)

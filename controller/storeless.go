@@ -29,6 +29,8 @@ import (
 //   - What failed is tried again after 100 ms at first and 30 s at most, and not by
 //     RateLimiter. It keeps its place in the informer's queue and its bytes of the Budget
 //     meanwhile: when failures fill these, nothing more is read.
+//   - The Controller's MaxRetries say when it is given up, also after a panic, and not the
+//     MaxAttempts of the configuration.
 //   - What waits when Run ends is not processed, but told by the next Run.
 //   - What was given up counts as acknowledged: it is not told again before the object
 //     changes, neither by a resync nor by a restart. With the default of MaxRetries that is
@@ -88,6 +90,7 @@ func newStoreless(r StorelessResource, workers int, calls *calls) *storeless {
 	s := &storeless{batches: batches{calls: calls, silence: 2 * max(time.Minute, config.StallTimeout)}}
 	config.BatchHandler = informer.IgnoreSynced(&s.batches)
 	config.MaxBatch = 1
+	config.MaxAttempts = forEver
 	if workers > 0 {
 		config.Workers = workers
 	}

@@ -396,6 +396,28 @@ func TestStorelessDeleteIsHeldUntilTheListWasRead(t *testing.T) {
 	})
 }
 
+// A Delete that is held has not failed, however often it is tried meanwhile.
+func TestHeldDeleteOfAnInformerWithMaxAttempts(t *testing.T) {
+	initial := &initialEvents{}
+	bubbleWith(t, initial.wrap, func(w *world) {
+		initial.events = []string{eventOf("ADDED", "1", "2", "1"), eventOf("ADDED", "2", "3", "1")}
+		initial.more = make(chan string)
+		var x target
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{MaxAttempts: 3})}
+		defer start(c)()
+		synctest.Wait()
+		initial.more <- eventOf("DELETED", "1", "8", "1")
+		for n := range 10 { // the handler takes others in
+			time.Sleep(2 * time.Second)
+			initial.more <- eventOf("ADDED", fmt.Sprint(n+3), fmt.Sprint(n+10), "1")
+		}
+		require.NotContains(w, x.told(), "delete a/1=1")
+		initial.more <- endBookmark
+		time.Sleep(time.Minute)
+		require.Contains(w, x.told(), "delete a/1=1")
+	})
+}
+
 // unversioned lists one pod, without a resource version for the list, and watches in vain.
 func unversioned() cache.ListerWatcher {
 	return &cache.ListWatch{
