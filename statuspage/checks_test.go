@@ -185,8 +185,8 @@ func TestLiveWhileTheWatchMakesProgress(t *testing.T) {
 			dead   bool
 		}{
 			"bookmarks come":             {func(s *informer.Status) { s.LastContact = at(time.Minute) }, false},
-			"nothing comes":              {func(s *informer.Status) { s.LastContact = at(16 * time.Minute) }, true},
-			"not for so long":            {func(s *informer.Status) { s.LastContact = at(15 * time.Minute) }, false},
+			"nothing comes":              {func(s *informer.Status) { s.LastContact = at(36 * time.Minute) }, true},
+			"not for so long":            {func(s *informer.Status) { s.LastContact = at(35 * time.Minute) }, false},
 			"the server is down":         {func(s *informer.Status) { *s = unreachable(now) }, false},
 			"it was down a moment ago":   {func(s *informer.Status) { s.LastContact, s.LastErrorTime = at(time.Hour), at(time.Minute) }, false},
 			"it failed long ago, too":    {func(s *informer.Status) { s.LastContact, s.LastErrorTime = at(time.Hour), at(time.Hour) }, true},

@@ -28,8 +28,9 @@ type Page struct {
 	Title string
 	// Grace is how long a watch may make no progress before /livez fails. A watch makes progress
 	// with each byte from the server: bookmarks, which come about every minute, included. Default:
-	// 15 minutes, which is longer than a quiet watch without bookmarks may last by default. It must
-	// be longer than twice InformerConfig.MinWatchTimeout where a server sends no bookmarks.
+	// 35 minutes, because a watch of a DynamicListerWatcherFactory may last for 30 minutes, and a
+	// quiet server without bookmarks sends nothing meanwhile. Where a server sends no bookmarks, it
+	// must be longer than twice InformerConfig.MinWatchTimeout.
 	Grace time.Duration
 
 	draining atomic.Bool
@@ -61,7 +62,7 @@ func (p *Page) title() string {
 
 func (p *Page) grace() time.Duration {
 	if p.Grace <= 0 {
-		return 15 * time.Minute
+		return 35 * time.Minute
 	}
 	return p.Grace
 }
