@@ -240,7 +240,8 @@ type InformerConfig struct {
 	Workers int
 
 	// MinWatchTimeout is the least time for which a watch is asked for, and half
-	// the most. Default, and least: 5 minutes.
+	// the most. Default, and least: 15 minutes for a ListerWatcher of a
+	// DynamicListerWatcherFactory, 5 minutes for others.
 	MinWatchTimeout time.Duration
 
 	// MaxInternalErrorRetryDuration is for how long a watch that the server breaks
@@ -328,20 +329,26 @@ type ResourceVersionInformer interface {
 	// Checkpoint: if Run ends meanwhile, also by a crash, the next Run goes on with it by itself,
 	// and delivers some of the objects twice. If ctx ends, it is given up.
 	//
-	// Of Keys, those that the server does not have are delivered as deletions, unless the informer
-	// follows a Shard. Without Keys and Selector, those deletions are delivered again that the
-	// handler has not acknowledged.
+	// Of Keys, those that the server does not have, or that the selectors of the informer leave out,
+	// are delivered as deletions. An informer that follows a Shard does so only for keys that it
+	// knows. A key of another namespace than the informer's is an error. Without Keys and Selector,
+	// those deletions are delivered again that the handler has not acknowledged.
 	//
-	// The error says what is wrong with the options, or wraps ErrNotRunning, ErrNotSynced before the
-	// first list is delivered, ErrRedelivering if another one is under way, ErrStopped if Run has
-	// ended, or the error of ctx. Requests that fail are made again: see Status.Redelivery.
+	// Requests that fail are made again: see Status.Redelivery. The error says what is wrong with the
+	// options, or wraps ErrNotRunning, ErrNotSynced before the first list is delivered,
+	// ErrRedelivering if another one is under way, ErrStopped if Run has ended, or the error of ctx.
+	// It may also be the answer to a request that the server calls bad (400 or 422), or say that
+	// objects have no resource version. The ErrorHandler gets these two if the redelivery was begun
+	// by a Run before.
 	Redeliver(ctx context.Context, opts RedeliverOptions) error
 	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
 	// there is nothing: neither is an object acknowledged, nor does a change wait.
 	Lookup(key string) (Belief, bool)
 	// WaitUntil waits until the handler has acknowledged a resource version of the resource, and
 	// all before it: see WaitError for how it can fail. The version may be that of an object that
-	// was written, of its deletion, or of a list.
+	// was written, of its deletion, or of a list. An object that could not be read is not waited for,
+	// nor is a dead letter: with MaxAttempts, DeadLetters tells whether the handler has refused a
+	// write.
 	//
 	// A version of an object that the informer follows arrives as soon as the server tells it.
 	// Where no object that the informer follows has the version, because a selector leaves it out
@@ -389,6 +396,9 @@ func newResourceVersionInformer(name string, config checkedConfig) *resourceVers
 		options.SkipUnchanged = !hearsSync(config.Handler)
 	}
 	options.Shard = config.Shard
+	if r.setup.Resource != nil {
+		options.Namespace = r.setup.Resource.Namespace()
+	}
 	options.Workers = config.Workers
 	options.MaxAttempts = int32(min(config.MaxAttempts, math.MaxInt32))
 	options.MaxDeadLetters = int32(min(config.MaxDeadLetters, math.MaxInt32))

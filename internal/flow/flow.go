@@ -40,6 +40,8 @@ type Options struct {
 	Follow func(into sink.Sink) *follower.Follower
 	// Shard is the part of the set that is followed.
 	Shard api.Shard
+	// Namespace has all keys of the set, if it is not empty.
+	Namespace string
 	// Keeper, if set, keeps what is acknowledged across restarts.
 	Keeper *keeper.Keeper
 	// Claim makes what the runs write the informer's own until release.

@@ -29,7 +29,7 @@ func (f *Flow) Redeliver(ctx context.Context, o api.RedeliverOptions) error {
 }
 
 func (f *Flow) redeliver(ctx context.Context, o api.RedeliverOptions) error {
-	job, err := redelivery.New(o)
+	job, err := redelivery.New(o, f.Namespace)
 	if err != nil {
 		return err
 	}

@@ -47,14 +47,18 @@ type text struct {
 	Done      int64     `json:"done,omitempty"`
 }
 
-// New returns a job at its beginning. The error says what is wrong with the options.
-func New(o api.RedeliverOptions) (*Job, error) {
+// New returns a job at its beginning. Namespace has all keys of the informer, if it is not empty. The
+// error says what is wrong with the options.
+func New(o api.RedeliverOptions, namespace string) (*Job, error) {
 	o.Keys = slices.Clone(o.Keys)
 	slices.Sort(o.Keys)
 	o.Keys = slices.Compact(o.Keys)
 	for _, key := range o.Keys {
 		if namespace, name, found := strings.Cut(key, "/"); !utf8.ValidString(key) || namespace == "" || found && (name == "" || strings.Contains(name, "/")) {
 			return nil, fmt.Errorf("key %q is neither a namespace/name nor a name", key)
+		}
+		if namespace != "" && !strings.HasPrefix(key, namespace+"/") {
+			return nil, fmt.Errorf("key %q is not of namespace %q, which the informer follows", key, namespace)
 		}
 	}
 	size := len((&Job{options: o}).Text())
@@ -79,7 +83,7 @@ func Parse(saved string, here bool) (*Job, error) {
 	if err := json.Unmarshal([]byte(saved), &t); err != nil {
 		return nil, fmt.Errorf("redelivery in the checkpoint: %w", err)
 	}
-	j, err := New(api.RedeliverOptions{Selector: t.Selector, Keys: t.Keys, PerSecond: t.PerSecond})
+	j, err := New(api.RedeliverOptions{Selector: t.Selector, Keys: t.Keys, PerSecond: t.PerSecond}, "")
 	if err != nil {
 		return nil, fmt.Errorf("redelivery in the checkpoint: %w", err)
 	}

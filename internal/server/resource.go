@@ -48,6 +48,9 @@ func Of(lw any) *Resource {
 
 func (r *Resource) itself() *Resource { return r }
 
+// Namespace returns the namespace whose objects are read, empty for all objects.
+func (r *Resource) Namespace() string { return r.namespace }
+
 // GroupResource returns what is read, in any version.
 func (r *Resource) GroupResource() schema.GroupResource { return r.resource.GroupResource() }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -173,9 +174,38 @@ func TestRedeliverRefuses(t *testing.T) {
 		} {
 			require.ErrorContains(t, i.Redeliver(t.Context(), o), text)
 		}
+		require.Nil(t, i.Status().Redelivery)
 		stop()
 		require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrNotRunning)
 		require.Empty(t, r.Events())
+	})
+}
+
+// An informer of one namespace cannot tell whether an object of another one is gone. What its
+// selectors leave out is gone for it, as if a change had it leave.
+func TestRedeliverOfKeysThatAreNotFollowed(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "b/2")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: w.Factory().ForResource("a", harness.Pods)})
+		w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		for _, key := range []string{"b/2", "2", "aa/2"} {
+			err := i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1", key}})
+			require.ErrorContains(t, err, strconv.Quote(key)+` is not of namespace "a"`)
+		}
+		require.Empty(t, r.Events())
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1", "a/gone"}}))
+		require.Equal(t, map[string]int{"update a/1": 1, "delete a/gone": 1}, count(r.Events()))
+
+		selecting := w.Factory().ForResourceWithOptions("", harness.Pods, func(o *metav1.ListOptions) { o.LabelSelector = "app=web" })
+		i = harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: selecting})
+		w.Run(i)
+		synctest.Wait()
+		r.Forget()
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"b/2"}}))
+		require.Equal(t, map[string]int{"delete b/2": 1}, count(r.Events()))
 	})
 }
 
