@@ -6,7 +6,7 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// The errors of an audit.
+// The errors of an audit, and of others that need an informer that runs.
 var (
 	// ErrNotRunning: the informer does not run.
 	ErrNotRunning = api.ErrNotRunning

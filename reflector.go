@@ -58,7 +58,8 @@ type Reflector struct {
 
 	// MinWatchTimeout is the least time for which a watch is asked for; the
 	// server ends it after a random time of up to twice as long. Default, and
-	// least: 5 minutes.
+	// least: 15 minutes for a ListerWatcher of a DynamicListerWatcherFactory, 5
+	// minutes for others.
 	MinWatchTimeout time.Duration
 
 	// StallTimeout is the silence after which a watch counts as broken and is

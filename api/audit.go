@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	// ErrNotRunning is the error of an audit of an informer that does not run.
+	// ErrNotRunning is the error of Audit and Redeliver while the informer does not run.
 	ErrNotRunning = errors.New("not running")
-	// ErrNotSynced is the error of an audit of an informer whose first complete list was not
-	// delivered yet.
+	// ErrNotSynced is the error of Audit and Redeliver while the first complete list was not
+	// delivered.
 	ErrNotSynced = errors.New("not synced")
 	// ErrAuditRunning is the error of an audit beside another one of the same informer.
 	ErrAuditRunning = errors.New("another audit is under way")

@@ -15,8 +15,8 @@ type RedeliverOptions struct {
 	// besides what the informer selects. Empty selects all.
 	Selector string
 	// Keys are "namespace/name", or "name" for a cluster-scoped object. If there are any, no others
-	// are delivered, and Selector has to be empty. Each is asked for by itself. They have about
-	// 32 KiB at most.
+	// are delivered, and Selector has to be empty. Each is asked for by itself: PerSecond
+	// spares the server. They have about 32 KiB at most.
 	Keys []string
 	// PerSecond is how many objects are delivered again in each second at most. 0 sets no limit.
 	PerSecond int

@@ -35,12 +35,13 @@ var (
 	// the empty one, "0", and those that are no decimal numbers. It is that of the caller, or the
 	// server makes such versions.
 	ErrUnorderedVersion = errors.New("resource version without an order")
-	// ErrStopped says, within a *WaitError, that Run has returned, or that the handler was removed.
+	// ErrStopped says that Run has returned, or that the handler was removed. WaitUntil, Audit and
+	// Redeliver wrap it.
 	ErrStopped = errors.New("informer stopped")
 	// ErrServerRestored says, within a *WaitError, that the server's resource versions went back
 	// during the wait, as after a restore from a backup. The write at that version may be lost.
 	ErrServerRestored = errors.New("server restored: its resource versions went back")
-	// ErrNoHandler says, within a *WaitError, that a SharedResourceVersionInformer has no handler
-	// that could acknowledge anything.
+	// ErrNoHandler says that a SharedResourceVersionInformer has no handler that could acknowledge
+	// anything. WaitUntil and Redeliver wrap it.
 	ErrNoHandler = errors.New("no handler")
 )

@@ -41,7 +41,7 @@ var kinds = []kind{
 	{informer.ReasonExpiredLoop, wrong, "The server forgets versions sooner than the informer can follow. Look at its compaction interval and at its load."},
 	{informer.ReasonHandlerFailing, wrong, "The handler returns errors or panics. What it failed for is tried again."},
 	{informer.ReasonDeadLetters, wrong, "The handler has refused changes too often, which are not handed over any more. They stand below, with the errors."},
-	{informer.ReasonCheckpointFailing, wrong, "The checkpoint is not in use, so that a restart begins with a list. The message says why."},
+	{informer.ReasonCheckpointFailing, wrong, "The checkpoint cannot be used, or cannot be saved. The message says why, and whether the informer waits for it."},
 	{informer.ReasonUndecodableObjects, wrong, "Objects are skipped because they cannot be read. The message names one of them."},
 	{informer.ReasonThrottled, slow, "The server asks for fewer requests. The informer waits as long as it was told to."},
 	{informer.ReasonHandlerSlow, slow, "Changes wait for the handler. Give it more workers, or batches, or make it faster."},
