@@ -30,11 +30,11 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	case useNothing:
 		return "", nil
 	case useResume:
-		objects = k.Versions.Sample(func(string) bool { return false })
+		objects = k.Versions.Sample(f.content.IsDead)
 	case useAll:
 		objects = f.content.Sample()
 	}
-	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0); err != nil {
+	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()); err != nil {
 		return "", err
 	}
 	return k.adopt(f, v), nil

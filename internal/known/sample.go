@@ -24,10 +24,11 @@ const (
 )
 
 // Sample returns some objects with the oldest versions, because these are the least likely to
-// be gone. It leaves out the keys for which leaveOut, which is called without a lock, is true.
+// be gone. It leaves out the keys for which leaveOut, which is called without a lock, is true, and
+// those of dead letters: the server has what the handler has refused.
 func (v *Versions) Sample(leaveOut func(key string) bool) []object.Known {
 	v.mu.RLock()
-	objects := someOf(v.reading())
+	objects := v.unsettled.witnesses(someOf(v.reading()))
 	v.mu.RUnlock()
 	return Oldest(slices.DeleteFunc(objects, func(o object.Known) bool { return leaveOut(o.Key) }))
 }
@@ -60,7 +61,11 @@ func Oldest(objects []object.Known) []object.Known {
 // Latest returns the objects with the newest versions, as LatestOf does. It leaves out the keys for
 // which leaveOut, which is called without a lock, is true.
 func (v *Versions) Latest(leaveOut func(key string) bool) []object.Known {
-	return slices.DeleteFunc(LatestOf(v.LendFrom), func(o object.Known) bool { return leaveOut(o.Key) })
+	objects := LatestOf(v.LendFrom)
+	v.mu.RLock()
+	objects = v.unsettled.witnesses(objects)
+	v.mu.RUnlock()
+	return slices.DeleteFunc(objects, func(o object.Known) bool { return leaveOut(o.Key) })
 }
 
 // LatestOf returns the objects with the newest versions, the newest first, as far as versions are

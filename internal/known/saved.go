@@ -114,11 +114,14 @@ func (s *Saved) Begun() iter.Seq[string] {
 	}
 }
 
+// IsDead reports whether a key has a dead letter.
+func (s *Saved) IsDead(key string) bool { return s.begun.letterOf(key) != nil }
+
 // HasDeadLetters reports whether there are dead letters.
 func (s *Saved) HasDeadLetters() bool { return s.begun.deadCount() > 0 }
 
 // Sample returns some objects of the checkpoint, as Versions.Sample does.
-func (s *Saved) Sample() []object.Known { return Oldest(someOf(s.table)) }
+func (s *Saved) Sample() []object.Known { return Oldest(s.begun.witnesses(someOf(s.table))) }
 
 // Adopt makes what was read the known versions. It is an edit.
 func (v *Versions) Adopt(s Saved) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // unsettled are the keys of which it is not certain what the handler has: the last call for them
@@ -71,6 +72,11 @@ func (u *unsettled) remove(key string) {
 func (u *unsettled) letterOf(key string) *api.DeadLetter {
 	d, _ := u.of(key)
 	return d.letter
+}
+
+// witnesses returns those of known objects that have no dead letter.
+func (u *unsettled) witnesses(objects []object.Known) []object.Known {
+	return slices.DeleteFunc(objects, func(o object.Known) bool { return u.letterOf(o.Key) != nil })
 }
 
 // deadCount is the number of dead letters.
