@@ -12,14 +12,15 @@ import (
 const announceAhead = 256
 
 // announce writes down the keys of entries before the handler is called for them, and those of
-// what waits behind them too, so that few keys are written down one by one.
-func (f *Flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
+// what waits behind them too, so that few keys are written down one by one. It reports false if the
+// run has ended before.
+func (f *Flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) (mayCall bool) {
 	if f.Keeper == nil || f.Keeper.Journal() == nil {
-		return
+		return true
 	}
 	j := f.Keeper.Journal()
 	if len(entries) == 1 && j.Has(entries[0].Key) {
-		return
+		return true
 	}
 	var keys []string
 	add := func(e *deltaqueue.Entry) {
@@ -31,12 +32,12 @@ func (f *Flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []
 		add(e)
 	}
 	if len(keys) == 0 {
-		return
+		return true
 	}
 	if len(keys) < announceAhead {
 		queue.Upcoming(announceAhead-len(keys), add)
 	}
-	j.Begin(ctx, keys)
+	return j.Begin(ctx, keys)
 }
 
 // repeats reports whether an entry shows no more than what the handler has.

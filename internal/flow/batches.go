@@ -31,9 +31,7 @@ func (b Batches) Max() int { return b.Limit }
 
 func (b Batches) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
 	sent, silent := b.batchOf(f, entries)
-	if len(sent) > 0 {
-		f.announce(ctx, queue, entries)
-	}
+	mayCall := len(sent) > 0 && f.announce(ctx, queue, entries)
 	clear(entries)
 	defer func() {
 		for _, s := range silent {
@@ -43,7 +41,9 @@ func (b Batches) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, 
 	if len(sent) > 0 {
 		t := trial{flow: f, queue: queue, handle: b.Handle, batch: sent}
 		defer t.giveBack(ctx)
-		t.run(ctx)
+		if mayCall {
+			t.run(ctx)
+		}
 	}
 }
 

@@ -42,7 +42,10 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 	fail := func(err error) { f.Report.FailHandling(&api.ProcessError{Key: e.Key, Err: err}) }
 	var call report.Call
 	if len(deltas) > 0 {
-		f.announce(ctx, queue, entries)
+		if !f.announce(ctx, queue, entries) {
+			queue.Postpone(entries, 0, false)
+			return
+		}
 		call = f.Report.BeginCall()
 	}
 	err := report.Guard(ctx, fail, func() error { return k.Process(e, deltas) })

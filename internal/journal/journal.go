@@ -82,21 +82,24 @@ func New(store Store, failed func(error)) *Journal {
 }
 
 // Begin writes down keys before the handler is called for them. If that fails, the handler is
-// called all the same, and a save follows.
-func (j *Journal) Begin(ctx context.Context, keys []string) {
+// called all the same, and a save follows. It is not called if ctx has ended before they were
+// written: a process that is killed while it ends would leave what its handler knows to nobody.
+func (j *Journal) Begin(ctx context.Context, keys []string) (mayCall bool) {
 	if !j.add(keys) {
-		return
+		return true
 	}
 	if !j.take(ctx) {
-		return
+		return false
 	}
 	defer j.give()
 	if !j.add(keys) { // another worker has written them meanwhile
-		return
+		return true
 	}
-	if err := j.appendRecords(ctx); err != nil {
+	err := j.appendRecords(ctx)
+	if err != nil {
 		j.fail(err)
 	}
+	return err == nil || ctx.Err() == nil
 }
 
 // Bury writes down a dead letter, before what comes after it counts as acknowledged. If that fails,
@@ -218,6 +221,7 @@ func (j *Journal) appendRecords(ctx context.Context) error {
 	err := j.store.Append(ctx, frames)
 	returned = true
 	if err != nil {
+		j.Stop()
 		return report.OfStore("CheckpointStore.Append", "", err)
 	}
 	j.mu.Lock()

@@ -57,11 +57,7 @@ func (j *Journal) appendResume(ctx context.Context, resume, redelivery string) e
 	if !usable {
 		return ErrUnusable
 	}
-	err := j.appendRecords(ctx)
-	if err != nil {
-		j.Stop()
-	}
-	return err
+	return j.appendRecords(ctx)
 }
 
 // Restart is the state of a journal when a save has begun.
