@@ -57,8 +57,11 @@ func (r *Resource) find(ctx context.Context, key, resourceVersion string) (Found
 		selector["metadata.namespace"] = name.Namespace
 	}
 	listed, at, err := r.list(ctx, selector.AsSelector().String(), resourceVersion)
-	if err != nil || listed.Name != name.Name || listed.Namespace != name.Namespace {
+	switch {
+	case err != nil, listed.Name == "":
 		return Found{At: at}, err
+	case listed.Name != name.Name, listed.Namespace != name.Namespace:
+		return Found{}, apierrors.NewBadRequest("the server ignores field selectors")
 	}
 	return Found{Version: listed.version(), Exists: true, At: at}, nil
 }

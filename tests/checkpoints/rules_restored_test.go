@@ -188,6 +188,40 @@ func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
 	}
 }
 
+// A server, or a proxy, that ignores field selectors answers the question about one object with
+// others. That says nothing of the object: the server was not restored.
+func TestAServerThatIgnoresFieldSelectors(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		s := &restorable{forbidden: forbidden}
+		wrap := func(server http.Handler) http.Handler {
+			server = s.wrap(server)
+			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				server.ServeHTTP(rw, harness.Ignoring(r, "fieldSelector"))
+			})
+		}
+		harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+			s.w = w
+			if !forbidden {
+				w.CreateKubeSystem()
+			}
+			w.CreatePods("a/1", "a/2")
+			var r harness.Recorder
+			var f harness.Failures
+			config := informer.InformerConfig{Handler: &r, Checkpoint: &harness.MemoryCheckpoint{}, ErrorHandler: f.Handle}
+			for range 3 {
+				i := harness.Follow(w, config)
+				stop := w.Run(i)
+				time.Sleep(5 * time.Minute)
+				require.True(t, i.HasSynced())
+				stop()
+			}
+			errs, _ := f.All()
+			require.Empty(t, errs)
+			require.Len(t, w.Lists(), 1)
+		})
+	}
+}
+
 // Sources that are not ours may use versions and UIDs again: a fake clientset does.
 func TestAFakeObjectThatIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
