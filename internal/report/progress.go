@@ -363,8 +363,9 @@ func (p *Progress) BeginRun() {
 func (p *Progress) Resumed(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.savedLocked()
-	s.resumedFrom, s.resumedTime = resourceVersion, time.Now()
+	if s := p.savedLocked(); s.resumedFrom == "" { // the first event says so again
+		s.resumedFrom, s.resumedTime = resourceVersion, time.Now()
+	}
 	p.observations.move(following, moment.Now())
 }
 

@@ -69,6 +69,26 @@ func TestResumeStatus(t *testing.T) {
 	})
 }
 
+// The time at which the server has accepted a resume is not that of what it tells first.
+func TestResumedTimeStays(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		s := w.Lived(r)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		began := time.Now()
+		w.Run(i)
+		time.Sleep(5 * time.Second)
+		resumed := i.Status().ResumedTime
+		require.WithinDuration(t, began, resumed, 5*time.Second)
+		time.Sleep(3 * time.Minute)
+		w.CreatePods("a/new")
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"add a/new"}, r.Events())
+		require.Equal(t, resumed, i.Status().ResumedTime)
+	})
+}
+
 // Where nothing happens, an informer is synced once the server had the time to refuse.
 func TestResumeWhereNothingHappened(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
