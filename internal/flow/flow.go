@@ -300,7 +300,7 @@ func (f *Flow) begin(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	f.state = state{stage: starting}
-	r := &run{Flow: f, release: release}
+	r := &run{Flow: f, release: release, within: ctx}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	return r, nil
 }

@@ -13,12 +13,12 @@ import (
 // run is a run of a flow that is under way.
 type run struct {
 	*Flow
-	// ctx is that of the workers and helpers. It ends with the run.
-	ctx      context.Context
-	stop     context.CancelFunc
-	queue    *deltaqueue.Queue
-	follower *follower.Follower
-	from     follower.Origin
+	// ctx is that of the workers and helpers. It ends with the run. Within is that of the caller.
+	ctx, within context.Context
+	stop        context.CancelFunc
+	queue       *deltaqueue.Queue
+	follower    *follower.Follower
+	from        follower.Origin
 	// release gives back what the run has claimed.
 	release          func()
 	helpers, workers sync.WaitGroup
