@@ -278,6 +278,11 @@ func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.account.grow(-q.account.bytes, 0)
+	for e := q.order.first; e != nil; e = q.order.next(e) {
+		for i := range e.Deltas {
+			e.Deltas[i].Object = nil // for the garbage collector: Look may be called for long
+		}
+	}
 	q.audit.closed = true
 	q.advancedLocked()
 }
@@ -318,7 +323,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 		e = q.newEntryLocked(d, newest)
 	} else {
 		if e.repeat {
-			q.renewLocked(e)
+			q.renewLocked(e, d.Arrived)
 		}
 		if e.stage == parked {
 			q.parking.remove(e)

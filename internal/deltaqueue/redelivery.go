@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
 	"github.com/rvinformer/informer/internal/rv"
 )
@@ -50,7 +51,12 @@ type Redelivery struct {
 }
 
 // owed is a key that the consumer has not given back. Before is the key that was noted before it.
-type owed struct{ key, before string }
+type owed struct {
+	key, before string
+	// coming tells that what is owed waits in the queue. Else it is yet to be put, and the end of a
+	// call that began before settles nothing.
+	coming bool
+}
 
 // repeats are about the repeats of a queue.
 type repeats struct {
@@ -117,7 +123,7 @@ func (r *Redelivery) Judge(ctx context.Context, key string, version keytable.Ver
 		return Past, err
 	}
 	standing := r.judgeLocked(key, version)
-	r.noteLocked(key, standing == Coming || standing == Repeatable || standing == Doubtful)
+	r.noteLocked(key, standing)
 	return standing, nil
 }
 
@@ -129,7 +135,7 @@ func (r *Redelivery) Expect(ctx context.Context, key string) error {
 	if err := r.awaitLocked(ctx, true); err != nil {
 		return err
 	}
-	r.noteLocked(key, true)
+	r.noteLocked(key, Doubtful)
 	return nil
 }
 
@@ -234,7 +240,7 @@ func (r *Redelivery) judgeLocked(key string, version keytable.Version) Standing 
 	known, exists := q.known.Get(key)
 	if e := q.newest[key]; e != nil {
 		switch {
-		case e.stage != taken || e.again || e.Deleted() || recency.Older(version, e.Version):
+		case e.stage != taken || e.Deleted() || recency.Older(version, e.Version):
 			e.again = true
 			return Coming
 		case !e.shows(version):
@@ -260,7 +266,16 @@ func (r *Redelivery) judgeLocked(key string, version keytable.Version) Standing 
 func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing {
 	q := r.queue
 	if e := q.newest[d.Key]; e != nil {
+		if d.Type != cache.Deleted {
+			return r.judgeLocked(d.Key, d.Version)
+		}
 		e.again = true
+		switch {
+		case !e.Deleted():
+			return Ahead // the watch tells of the deletion
+		case e.stage == taken && named:
+			return Repeatable // behind the call under way, which may be of another deletion, or of none
+		}
 		return Coming
 	}
 	known, exists := q.known.Get(d.Key)
@@ -290,35 +305,45 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 	return Ahead // what the watch tells up to that state must not come after it
 }
 
-// noteLocked notes a key.
-func (r *Redelivery) noteLocked(key string, isOwed bool) {
+// noteLocked notes a key, and what it is to the queue.
+func (r *Redelivery) noteLocked(key string, standing Standing) {
 	key = strings.Clone(key)
 	switch {
-	case !isOwed:
+	case standing == Past || standing == Ahead:
 		r.done++
-	case !r.isOwedLocked(key):
-		r.owed = append(r.owed, owed{key, r.last})
+	case r.isOwedLocked(key):
+		r.resolveLocked(key, standing)
+	default:
+		r.owed = append(r.owed, owed{key: key, before: r.last, coming: standing == Coming})
 	}
 	r.last = key
 }
 
-// resolveLocked notes what has become of a key: it is owed while it is coming, or in doubt.
+// resolveLocked notes what has become of a key that may be owed.
 func (r *Redelivery) resolveLocked(key string, standing Standing) {
-	switch {
-	case standing == Doubtful:
-	case standing != Coming:
+	switch standing {
+	case Past, Ahead:
 		r.settleLocked(key)
-	case !r.isOwedLocked(key):
-		r.owed = append(r.owed, owed{key, r.last})
+	case Coming:
+		if i := r.indexLocked(key); i >= 0 {
+			r.owed[i].coming = true
+		}
 	}
 }
 
-func (r *Redelivery) isOwedLocked(key string) bool {
-	return slices.ContainsFunc(r.owed, func(o owed) bool { return o.key == key })
+func (r *Redelivery) isOwedLocked(key string) bool { return r.indexLocked(key) >= 0 }
+
+func (r *Redelivery) isComingLocked(key string) bool {
+	i := r.indexLocked(key)
+	return i >= 0 && r.owed[i].coming
+}
+
+func (r *Redelivery) indexLocked(key string) int {
+	return slices.IndexFunc(r.owed, func(o owed) bool { return o.key == key })
 }
 
 func (r *Redelivery) settleLocked(key string) {
-	if i := slices.IndexFunc(r.owed, func(o owed) bool { return o.key == key }); i >= 0 {
+	if i := r.indexLocked(key); i >= 0 {
 		r.owed = slices.Delete(r.owed, i, i+1)
 		r.done++
 		r.moved.fire()
@@ -327,8 +352,11 @@ func (r *Redelivery) settleLocked(key string) {
 
 // givenBackLocked notes that the consumer has given e back for good. P may be nil.
 func (p *repeats) givenBackLocked(e *Entry) {
-	if p != nil && p.redelivery != nil && e.newer == nil {
-		p.redelivery.settleLocked(e.Key)
+	if p == nil || p.redelivery == nil || e.newer != nil {
+		return
+	}
+	if r := p.redelivery; r.isComingLocked(e.Key) {
+		r.settleLocked(e.Key)
 	}
 }
 
@@ -347,11 +375,11 @@ func (q *Queue) repeatLocked(d Delta, reserved int64) {
 
 // renewLocked makes e, a repeat which is about to get what a producer has put, an entry like those
 // that are put now.
-func (q *Queue) renewLocked(e *Entry) {
+func (q *Queue) renewLocked(e *Entry, arrived moment.Moment) {
 	e.repeat = false
 	q.order.remove(e)
 	q.seq++
-	e.seq, e.resume, e.current, e.Arrived = q.seq, q.frontier.observed, q.frontier.current, 0
+	e.seq, e.resume, e.current, e.Arrived = q.seq, q.frontier.observed, q.frontier.current, arrived
 	q.order.pushBack(e)
 	if e.stage == late {
 		q.repeats.line.remove(e)

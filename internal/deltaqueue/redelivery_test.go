@@ -218,3 +218,35 @@ func TestRenewSettlesADoubt(t *testing.T) {
 		})
 	}
 }
+
+// A call that was under way may return between Judge and Put, or between Expect and Renew. The
+// position does not pass the key.
+func TestPositionDoesNotPassWhatIsYetToBePut(t *testing.T) {
+	for _, way := range []string{"list", "key"} {
+		t.Run(way, func(t *testing.T) {
+			q, known, r := redelivering(t, 1, nil)
+			known.Set("k", version("6"), 0)
+			require.NoError(t, q.Put(t.Context(), updated("k", "7")))
+			e, err := q.Take(t.Context())
+			require.NoError(t, err)
+			put := r.Put
+			if way == "list" {
+				standing, err := r.Judge(t.Context(), "k", version("7"))
+				require.NoError(t, err)
+				require.Equal(t, deltaqueue.Repeatable, standing)
+			} else {
+				require.NoError(t, r.Expect(t.Context(), "k"))
+				put = func(ctx context.Context, d deltaqueue.Delta) (deltaqueue.Standing, error) {
+					return r.Renew(ctx, d, "50", q.Generation(), false)
+				}
+			}
+			q.Done(e)
+			standing, err := put(t.Context(), replaced("k", "7"))
+			require.NoError(t, err)
+			require.Equal(t, deltaqueue.Coming, standing)
+			after, done := r.Position()
+			require.Empty(t, after, "k waits to be delivered again")
+			require.Zero(t, done)
+		})
+	}
+}

@@ -128,7 +128,7 @@ func (q *Queue) checkSettledLocked() {
 	if q.settling.settled == nil {
 		return
 	}
-	if oldest := q.order.first; oldest == nil || oldest.seq > q.settling.upTo {
+	if oldest := q.firstOwnLocked(); oldest == nil || oldest.seq > q.settling.upTo {
 		q.settling.settled()
 		q.settling = settling{}
 	}

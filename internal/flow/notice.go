@@ -50,7 +50,7 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 		case replaced:
 			to = append(to, Notice{Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion})
 			exists = false
-		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed || e.IsRepeat()):
+		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed || e.Again()):
 			to = append(to, f.deletion(d, known))
 		case d.Type == cache.Deleted:
 			e.Unseen() // The deletion of an object that the handler never saw is not delivered.

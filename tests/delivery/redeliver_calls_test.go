@@ -1,0 +1,308 @@
+package delivery_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// holding has a call of r wait until free is closed.
+func holding(r *harness.Recorder, call string) (free chan struct{}) {
+	free = make(chan struct{})
+	r.Before = func(c string) {
+		if c == call {
+			<-free
+		}
+	}
+	return free
+}
+
+// The deletion of a key that is named is delivered also if the key has come and gone, and waits.
+func TestRedeliverOfAKeyThatCameAndWent(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		free := holding(&r, "update a/1")
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		w.UpdatePod("a/1", "busy")
+		synctest.Wait()
+		w.CreatePods("a/2")
+		w.DeletePods("a/2")
+		synctest.Wait()
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+		time.Sleep(time.Second)
+		close(free)
+		require.NoError(t, <-done)
+		time.Sleep(time.Minute)
+		require.Contains(t, strings.Join(r.Events(), ","), "delete a/2")
+	})
+}
+
+// The same if the key comes and goes while its deletion waits.
+func TestRedeliverOfAKeyThatComesAndGoes(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		free := holding(&r, "update a/1")
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		w.UpdatePod("a/1", "busy")
+		synctest.Wait()
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+		time.Sleep(time.Second)
+		w.CreatePods("a/2")
+		synctest.Wait()
+		w.DeletePods("a/2")
+		time.Sleep(time.Second)
+		close(free)
+		require.NoError(t, <-done)
+		time.Sleep(time.Minute)
+		require.Contains(t, r.Events(), "delete a/2 unknown")
+	})
+}
+
+// A call that was under way before is no redelivery.
+func TestRedeliverDuringACall(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				free := holding(&r, "update a/1")
+				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+				w.UpdatePod("a/1", "changed")
+				synctest.Wait()
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), o) }()
+				time.Sleep(time.Second)
+				close(free)
+				require.NoError(t, <-done)
+				require.Equal(t, updates("a/1", "a/1"), r.Events())
+			})
+		})
+	}
+}
+
+// A key is gone, and the watch has not told of that yet. Redeliver waits for the deletion, also if a
+// call for the key is under way.
+func TestRedeliverOfAKeyThatIsGoneDuringACall(t *testing.T) {
+	for name, busy := range map[string]bool{"idle": false, "call under way": true} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				free := holding(&r, "update a/1")
+				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+				if busy {
+					w.UpdatePod("a/1", "changed")
+					synctest.Wait()
+				}
+				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})()
+				w.DeletePods("a/1")
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1"}}) }()
+				time.Sleep(time.Second)
+				close(free)
+				require.NoError(t, <-done)
+				require.Contains(t, r.Events(), "delete a/1")
+			})
+		})
+	}
+}
+
+// A change that takes the place of a redelivery that waits has a time of arrival.
+func TestChangeInPlaceOfARedeliveryGrowsOld(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		var r harness.Recorder
+		free := holding(&r, "update a/1")
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		time.Sleep(time.Second)
+		w.UpdatePod("a/2", "changed")
+		time.Sleep(time.Minute)
+		s := i.Status()
+		oldest, reason := s.OldestQueued, s.Condition.Reason
+		close(free)
+		require.NoError(t, <-done)
+		require.False(t, oldest.IsZero())
+		require.Equal(t, informer.ReasonHandlerSlow, reason)
+	})
+}
+
+// The end of a call that was under way before settles no key for which the server is still asked: the
+// next run delivers it.
+func TestRedeliverOfAKeyThatIsAskedForAtTheEnd(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		free := holding(&r, "update a/1")
+		store := &harness.MemoryCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
+		stop := w.Run(i)
+		time.Sleep(10 * time.Second)
+		r.Forget()
+		w.UpdatePod("a/1", "changed")
+		synctest.Wait()
+		end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(500)})
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1"}}) }()
+		time.Sleep(time.Second)
+		close(free)
+		time.Sleep(10 * time.Second)
+		stop()
+		require.ErrorIs(t, <-done, informer.ErrStopped)
+		end()
+		again := harness.Recorder{Folded: r.State()}
+		i = harness.Follow(w, informer.InformerConfig{Handler: &again, Checkpoint: store})
+		w.Run(i)
+		time.Sleep(time.Minute)
+		require.Nil(t, i.Status().Redelivery)
+		require.Equal(t, updates("a/1"), again.Events())
+	})
+}
+
+// A redelivery that the handler refuses holds up no checkpoint.
+func TestRedeliverHoldsUpNoCheckpoint(t *testing.T) {
+	for name, fails := range map[string]bool{"repeat is taken in": false, "repeat fails": true} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2", "a/3")
+				var failing atomic.Bool
+				b := harness.Batches{Fail: func(batch []string) error {
+					if failing.Load() {
+						return refusing(batch, "a/2")
+					}
+					return nil
+				}}
+				store := &harness.MemoryCheckpoint{}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, WatchListPageSize: 1, CheckpointInterval: time.Hour})
+				w.Run(i)
+				time.Sleep(3 * time.Minute)
+				failing.Store(fails)
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+				time.Sleep(3 * time.Minute)
+				end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Delay(5 * time.Second)})
+				w.Relist()
+				end()
+				time.Sleep(30 * time.Minute)
+				saved := harness.ReadSaved(t, store.Bytes()).Resume
+				failing.Store(false)
+				require.NoError(t, <-done)
+				require.NotEmpty(t, saved)
+			})
+		})
+	}
+}
+
+// What waits when Run ends is not kept: it is out of the budget.
+func TestObjectsAreNotKeptAfterRun(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(500)...)
+		var pods []*unstructured.Unstructured
+		for _, key := range harness.Keys(500) {
+			pods = append(pods, harness.Object(harness.Pods, key, strings.Repeat("x", 1000)))
+		}
+		var mu sync.Mutex
+		var objects []weak.Pointer[unstructured.Unstructured]
+		budget := informer.NewBudget(1 << 20)
+		i := harness.Follow(w, informer.InformerConfig{
+			Budget: budget, ListerWatcher: harness.Script{
+				List:  harness.Listing("9", pods...),
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			}.LW(),
+			MaxBatch: 1,
+			BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, _ []informer.Event) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}),
+			Transform: func(obj interface{}) (interface{}, error) {
+				obj = obj.(*unstructured.Unstructured).DeepCopy()
+				mu.Lock()
+				defer mu.Unlock()
+				objects = append(objects, weak.Make(obj.(*unstructured.Unstructured)))
+				return obj, nil
+			},
+		})
+		stop := w.Run(i)
+		synctest.Wait()
+		stop()
+		for range 5 {
+			runtime.GC()
+		}
+		live := 0
+		for _, o := range objects {
+			if o.Value() != nil {
+				live++
+			}
+		}
+		require.Zero(t, budget.InUse())
+		runtime.KeepAlive(i)
+		require.Less(t, live, 10)
+	})
+}
+
+// Run and Redeliver may have one context, that of the program. The next process goes on, as after a
+// crash.
+func TestRedeliverWithTheContextOfRun(t *testing.T) {
+	for range 20 { // which of two contexts is seen first is up to a select
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(100)...)
+			store := &harness.MemoryCheckpoint{}
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); i.RunWithContext(ctx) }()
+			time.Sleep(time.Second)
+			done := make(chan error, 1)
+			go func() { done <- i.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 10}) }()
+			time.Sleep(5 * time.Second)
+			cancel()
+			err := <-done
+			<-ended
+			next := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
+			w.Run(next)
+			time.Sleep(time.Second)
+			require.ErrorIs(t, err, informer.ErrStopped)
+			require.NotNil(t, next.Status().Redelivery)
+		})
+	}
+}
+
+// A call of a redelivery that was given up is none of the next one.
+func TestRedeliverDuringACallOfAnother(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		free := holding(&r, "update a/1")
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.Error(t, i.Redeliver(ctx, informer.RedeliverOptions{}))
+		done := make(chan error, 1)
+		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		time.Sleep(time.Second)
+		close(free)
+		require.NoError(t, <-done)
+		require.Equal(t, updates("a/1", "a/1"), r.Events())
+	})
+}
