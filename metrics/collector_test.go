@@ -35,7 +35,7 @@ type state informer.Status
 func (s state) Status() informer.Status { return informer.Status(s) }
 
 var busy = state{
-	Synced: true, ResourceVersion: "1234567890123456789", Objects: 7, Queued: 3, QueuedBytes: 1000, Skipped: 2, Stale: 4,
+	Synced: true, ResourceVersion: "1234567890123456789", Objects: 7, Queued: 3, QueuedBytes: 1000, Skipped: 2, Stale: 4, DeadLetters: 5,
 	LastContact: time.Now(), Checkpoint: "file", CheckpointTime: time.Now(),
 	Condition:   informer.Condition{Reason: informer.ReasonHandlerSlow},
 	CurrentAsOf: time.Now().Add(-5 * time.Minute), OldestQueued: time.Now().Add(-10 * time.Minute),
@@ -97,7 +97,7 @@ func TestStatusIsShown(t *testing.T) {
 	all := gathered(t, c)
 	const labels = "cluster=east,group=,informer=mirror,resource=pods,version=v1}"
 	for name, want := range map[string]float64{
-		"objects": 7, "queued_items": 3, "queued_bytes": 1000, "skipped_items_total": 2, "stale_events_total": 4, "synced": 1,
+		"objects": 7, "queued_items": 3, "queued_bytes": 1000, "skipped_items_total": 2, "stale_events_total": 4, "dead_letters": 5, "synced": 1,
 		"stored_bytes": 500, "restores_total": 1, "handler_calls_total": 8, "handler_failures_total": 1, "time_to_sync_seconds": 2,
 		"checkpoint_duration_seconds": 1, "checkpoint_saves_total": 2, "listed_objects_total": 9, "received_bytes_total": 12345,
 		"audit_duration_seconds": 60, "audit_repaired_objects": 4, "audit_complete": 1, "store_resource_version": 567890123456789,
@@ -138,7 +138,9 @@ func TestInformersWithEqualLabelsAreOne(t *testing.T) {
 	c.Add(podLabels, state{})
 	all := gathered(t, c)
 	const labels = "{cluster=east,group=,informer=mirror,resource=pods,version=v1}"
-	require.InDelta(t, 21, all["rvinformer_objects"+labels], 0)
+	for name, of := range map[string]float64{"objects": 7, "queued_items": 3, "queued_bytes": 1000, "skipped_items_total": 2, "stale_events_total": 4, "dead_letters": 5} {
+		require.InDelta(t, 3*of, all["rvinformer_"+name+labels], 0, name)
+	}
 	require.InDelta(t, 2, all["rvinformer_condition{cluster=east,group=,informer=mirror,reason=HandlerSlow,resource=pods,version=v1}"], 0)
 	require.InDelta(t, 1, all["rvinformer_condition{cluster=east,group=,informer=mirror,reason=Forbidden,resource=pods,version=v1}"], 0)
 	require.InDelta(t, 9, all["rvinformer_audit_differences{cluster=east,group=,informer=mirror,kind=superfluous,resource=pods,version=v1}"], 0)

@@ -112,6 +112,7 @@ func (r *reading) merge(o *reading) {
 	a.QueuedBytes += b.QueuedBytes
 	a.Skipped += b.Skipped
 	a.Stale += b.Stale
+	a.DeadLetters += b.DeadLetters
 	a.LastAudit = together(a.LastAudit, b.LastAudit)
 	a.Counts = a.Counts.Plus(b.Counts)
 	r.version = min(r.version, o.version)
