@@ -48,8 +48,8 @@ type Config struct {
 	Factory *factory.Factory
 	// Budget is that of the informers. Default: a new one of 16 MiB.
 	Budget *informer.Budget
-	// DiscoverEvery is how often a cluster is discovered, give or take a fifth. Default:
-	// DefaultDiscoverEvery.
+	// DiscoverEvery is how often a cluster is discovered, give or take a fifth. A Retry-After is
+	// obeyed for no longer. Default: DefaultDiscoverEvery.
 	DiscoverEvery time.Duration
 }
 

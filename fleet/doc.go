@@ -50,8 +50,9 @@
 // # Clusters that fail
 //
 // A cluster that is dead, slow, forbidden or huge costs the others nothing. It is discovered by one
-// request per pause; pauses grow to about half a minute. Before it has answered it has no
-// informers. Lists take turns by cluster, within the Budget.
+// request per pause; pauses grow to about half a minute, and last as long as a Retry-After says, up
+// to DiscoverEvery. Before it has answered it has no informers. Lists take turns by cluster, within
+// the Budget.
 //
 // # Cost
 //

@@ -64,7 +64,8 @@ func (s *session) run(ctx context.Context) {
 		var pause time.Duration
 		switch {
 		case err != nil:
-			pause = max(pauses.Step(), retryAfter)
+			// A wrong Retry-After may not stop discovery for good.
+			pause = max(pauses.Step(), min(retryAfter, s.cluster.fleet.config.DiscoverEvery))
 		default:
 			pauses = backoff.OrDefault(nil)
 			begun := s.triggers.follow(ctx, found)
