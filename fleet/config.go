@@ -36,13 +36,14 @@ type Config struct {
 	Configure func(ctx context.Context, t Target) (informer.InformerConfig, error)
 	// Known, if it is set, returns the resources of which the sink of a unit has objects from an
 	// earlier time, in the versions that it had them in. It is called each time a unit is followed,
-	// after the first complete discoveries, and again after an error, as Configure is.
+	// after the first complete discovery, and again after an error, as Configure is.
 	//
 	// A resource that the cluster has ceased to serve while nobody was looking has no informer that
 	// could tell. Those of Known get one, if no discovery shows them and the server answers a list
 	// with 404: it delivers the deletion of all objects that are in the Storage, or in the
-	// checkpoint, that Configure returns. The Kind of the target is empty then. Default: what is
-	// gone before a unit is followed is not told.
+	// checkpoint, that Configure returns. The Kind of the target is empty then. A server that
+	// answers something else is asked again with each discovery. Default: what is gone before a
+	// unit is followed is not told.
 	Known func(ctx context.Context, u Unit) ([]schema.GroupVersionResource, error)
 	// Factory has the informers. Default: a new one.
 	Factory *factory.Factory

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,8 +122,49 @@ func TestGoneBeforeUnitIsFollowed(t *testing.T) {
 		require.NoError(t, now.LastError)
 		require.Equal(t, 2, now.Informers)
 		require.NoError(t, f.WaitForSync(t.Context()))
-		require.Equal(t, 3, asked, "after the error, and with the discovery that agrees")
+		require.Equal(t, 2, asked, "again after the error")
 	})
+}
+
+// The server does not say at once that it lacks a resource of Known: it is asked again with each
+// discovery until it does.
+func TestGoneBeforeUnitIsFollowedIsAskedAgain(t *testing.T) {
+	for name, other := range map[string]http.HandlerFunc{
+		"it is not well": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) },
+		"discovery is ahead of lists": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"kind":"GadgetList","apiVersion":"example.com/v1"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var lists, asked atomic.Int32
+				east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if strings.HasSuffix(r.URL.Path, "/gadgets") && lists.Add(1) <= 5 {
+							other(w, r)
+							return
+						}
+						server.ServeHTTP(w, r)
+					})
+				}})
+				m := newMirror()
+				m.objects[place{"east", gadgets.GroupResource()}] = map[string]string{"default/a": "5"}
+				f := newFleet(t, m, fleet.Config{
+					Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
+						asked.Add(1)
+						return []schema.GroupVersionResource{gadgets}, nil
+					},
+					Configure: m.seeded,
+				})
+				require.NoError(t, f.Add("east", east.Config()))
+				start(t, f.Run)
+				time.Sleep(time.Hour)
+				require.Equal(t, []string{"Deleted default/a"}, m.told("east", gadgets))
+				require.EqualValues(t, 6, lists.Load(), "not any more after the answer")
+				require.EqualValues(t, 1, asked.Load(), "Known is asked once")
+			})
+		})
+	}
 }
 
 // The informer that tells the end of a resource lists, also where it has the checkpoint of the one

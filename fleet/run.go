@@ -104,10 +104,11 @@ type run struct {
 	cancel context.CancelFunc
 	// awake has one element when a subscription has come to an end that was waited for.
 	awake chan struct{}
-	// remembered tells that the fleet has parted from what the sink knows and the cluster lacks,
-	// and first is the first complete catalog.
-	remembered bool
-	first      *catalog
+	// asked tells that Known was answered, and known are the resources of its answer for which it is
+	// still open whether the cluster serves them. first is the first complete catalog.
+	asked bool
+	known []schema.GroupVersionResource
+	first *catalog
 	// lacks has the texts of what the group names and the cluster lacked last.
 	lacks map[string]bool
 	// waits are for the ends of subscriptions.
@@ -194,7 +195,7 @@ func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool)
 		}
 		r.ensure(ctx, name, wanted[name], retry)
 	}
-	if retry && found.complete() && !r.remembered {
+	if retry && found.complete() && (!r.asked || len(r.known) > 0) {
 		if r.first == nil {
 			r.first = found
 		}
@@ -227,28 +228,30 @@ func (r *run) logLacks(missing []error) {
 
 // remember parts from what the sink knows of resources that are gone.
 func (r *run) remember(ctx context.Context, found *catalog) {
-	f := r.cluster.fleet
-	known, err := f.known(ctx, r.unit)
-	f.mu.Lock()
-	r.err = err
-	f.mu.Unlock()
-	if err != nil {
-		return
+	if !r.asked {
+		f := r.cluster.fleet
+		known, err := f.known(ctx, r.unit)
+		f.mu.Lock()
+		r.err = err
+		f.mu.Unlock()
+		if err != nil {
+			return
+		}
+		r.known, r.asked = slices.Clone(known), true
 	}
-	r.remembered = true
-	for _, resource := range known {
+	r.known = slices.DeleteFunc(r.known, func(resource schema.GroupVersionResource) (settled bool) {
 		gone := &subscription{target: Target{Unit: r.unit, Resource: resource}, owed: true, doubt: r.first}
 		name := resource.GroupResource()
 		if r.subscriptions[name] != nil || found.find(name) != nil {
-			continue
+			return true
 		}
-		if r.isGone(ctx, gone, found) {
-			r.part(ctx, name, gone)
-		} else if found == r.first {
-			r.remembered = false // another discovery has to agree
+		if !r.isGone(ctx, gone, found) {
+			return false // another discovery has to agree, or the server has not answered
 		}
-	}
-	if !r.remembered {
+		r.part(ctx, name, gone)
+		return true
+	})
+	if len(r.known) > 0 && found == r.first {
 		r.session.triggers.see()
 	}
 }
