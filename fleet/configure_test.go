@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -217,6 +219,76 @@ func TestGoneWithCheckpoint(t *testing.T) {
 		})
 	}
 }
+
+// The context of RunUnit ends while Configure or Known, which do not obey it, block: the informers
+// of other targets have ended by then.
+func TestInformersEndWhileUserBlocks(t *testing.T) {
+	for _, blocks := range []string{"Configure", "Known"} {
+		t.Run(blocks, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				east := serve(t, informertest.Options{})
+				create(t, east, pods, "a")
+				m, hold := newMirror(), make(chan struct{})
+				f := newFleet(t, m, fleet.Config{
+					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+						if blocks == "Configure" && target.Resource == widgets {
+							<-hold
+						}
+						return m.configure(ctx, target)
+					},
+					Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
+						if blocks == "Known" {
+							<-hold
+						}
+						return nil, nil
+					},
+				})
+				require.NoError(t, f.Add("east", east.Config()))
+				stop := start(t, func(ctx context.Context) { _ = f.RunUnit(ctx, f.Units()[0]) })
+				time.Sleep(time.Second)
+				require.Equal(t, []string{"Added default/a"}, m.told("east", pods))
+				time.AfterFunc(time.Minute, func() { close(hold) })
+				time.AfterFunc(time.Second, func() { create(t, east, pods, "b") })
+				stop()
+				require.Empty(t, m.told("east", pods), "after the end of the context")
+			})
+		})
+	}
+}
+
+// Informers that have ended while their unit goes on are not kept.
+func TestEndedInformersAreFree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: withDefinitions()})
+		m := newMirror()
+		var made []weak.Pointer[targetHandler]
+		f := newFleet(t, m, fleet.Config{Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+			config, err := m.configure(ctx, target)
+			if target.Resource == gadgets {
+				h := &targetHandler{config.BatchHandler}
+				made = append(made, weak.Make(h))
+				config.BatchHandler = h
+			}
+			return config, err
+		}})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		for range 5 {
+			define(t, east, gadgets)
+			time.Sleep(time.Minute)
+			undefine(t, east, gadgets)
+			time.Sleep(time.Minute)
+		}
+		require.Len(t, made, 5)
+		runtime.GC()
+		for _, h := range made {
+			require.Nil(t, h.Value())
+		}
+	})
+}
+
+// targetHandler is a handler that can be pointed to.
+type targetHandler struct{ informer.BatchHandler }
 
 // A unit whose Configure blocks holds up nothing but itself, and ends with its cluster.
 func TestConfigureBlocks(t *testing.T) {

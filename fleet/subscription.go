@@ -18,6 +18,8 @@ type subscription struct {
 	target Target
 	// lease is that of the informer; nil while it failed.
 	lease *factory.Lease[informer.ResourceVersionInformer]
+	// detach gives back that the informer ends with the context of the run.
+	detach func() bool
 	// storage is what the handler has acknowledged. It stays from one informer to the next, unless
 	// Configure brings another one.
 	storage *informer.ResourceVersionStorage
@@ -122,7 +124,7 @@ func (r *run) start(ctx context.Context, name schema.GroupResource, sub *subscri
 	}
 	config, err := r.configure(ctx, next)
 	if err == nil {
-		next.lease, err = r.acquire(ctx, target, config)
+		err = r.acquire(ctx, next, config)
 	}
 	if err != nil {
 		next.stage, next.err = failed, &TargetError{Target: target, Err: err}
@@ -149,7 +151,7 @@ func (r *run) part(ctx context.Context, name schema.GroupResource, sub *subscrip
 	}
 	if err == nil {
 		config.ListMode = informer.ListModePaged
-		next.lease, err = r.acquire(ctx, sub.target, config)
+		err = r.acquire(ctx, next, config)
 	}
 	if err != nil { // it is tried again later
 		next.stage, next.owed, next.err = failed, sub.owed, &TargetError{Target: sub.target, Err: err}
@@ -170,6 +172,7 @@ func (r *run) part(ctx context.Context, name schema.GroupResource, sub *subscrip
 // release ends the informer of a subscription.
 func (r *run) release(sub *subscription) {
 	f := r.cluster.fleet
+	sub.detach()
 	f.mu.Lock()
 	sub.stage, sub.released = ending, sub.lease.Release()
 	f.mu.Unlock()
@@ -228,26 +231,29 @@ func (r *run) configure(ctx context.Context, sub *subscription) (config informer
 	return config, nil
 }
 
-// acquire makes and starts an informer. It runs with the values of ctx.
-func (r *run) acquire(ctx context.Context, t Target, config informer.InformerConfig) (*factory.Lease[informer.ResourceVersionInformer], error) {
+// acquire makes and starts the informer of a subscription. It runs with the values of ctx, and ends
+// with it, also while the run waits for Configure of another target.
+func (r *run) acquire(ctx context.Context, sub *subscription, config informer.InformerConfig) error {
+	t := sub.target
 	made, err := newInformer(t.String(), config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	opts := factory.InformerOptions{Cluster: t.Cluster, Variant: t.Group, Shard: t.Shard}
 	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, opts, func() informer.ResourceVersionInformer { return made })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if lease.Informer != made {
 		lease.Release()
-		return nil, errors.New("the factory has an informer for it that is not the fleet's")
+		return errors.New("the factory has an informer for it that is not the fleet's")
 	}
 	if err := lease.StartWithContext(ctx); err != nil {
 		lease.Release()
-		return nil, err
+		return err
 	}
-	return lease, nil
+	sub.lease, sub.detach = lease, context.AfterFunc(ctx, func() { lease.Release() })
+	return nil
 }
 
 // newInformer makes an informer. The error is what is wrong with config.
