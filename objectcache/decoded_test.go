@@ -66,6 +66,7 @@ func TestDecodedDoesWhatEncodedDoes(t *testing.T) {
 		"TestForeignListerWatcher":                        TestForeignListerWatcher,
 		"TestSourceThatMakesNoVersions":                   TestSourceThatMakesNoVersions,
 		"TestUndecodableObjectsAreSkipped":                TestUndecodableObjectsAreSkipped,
+		"TestDeletionsAmongInitialEventsCount":            TestDeletionsAmongInitialEventsCount,
 		"TestWatchErrorHandler":                           TestWatchErrorHandler,
 		"TestInformerRunsOnce":                            TestInformerRunsOnce,
 		"TestStallIsNoticed":                              TestStallIsNoticed,

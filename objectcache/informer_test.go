@@ -28,6 +28,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/objectcache"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // examples are what objects are kept as.
@@ -711,6 +712,42 @@ func TestUndecodableObjectsAreSkipped(t *testing.T) {
 		calls := h.take()
 		require.True(t, strings.HasPrefix(calls[len(calls)-1], "update a/1 3 was "), calls)
 	})
+}
+
+// A deletion among the initial events of a watch-list counts, also if its object cannot be read.
+func TestDeletionsAmongInitialEventsCount(t *testing.T) {
+	const (
+		pod     = `{"type":"%s","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a","name":"%s","uid":"%[2]s","resourceVersion":"%s"},"spec":%s}}` + "\n"
+		end     = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%s","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
+		expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}` + "\n"
+	)
+	for name, deletion := range map[string]string{
+		"read":                 fmt.Sprintf(pod, "DELETED", "gone", "7", `{}`),
+		"undecodable":          fmt.Sprintf(pod, "DELETED", "gone", "7", `"no object"`),
+		"refused by Transform": fmt.Sprintf(pod, "DELETED", "gone", "7", `{"nodeName":"refused"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var answer harness.OtherAnswer
+			bubble(t, informertest.Options{Wrap: answer.Wrap}, func(t *testing.T, w *world) {
+				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Transform: func(obj interface{}) (interface{}, error) {
+					if obj.(*corev1.Pod).Spec.NodeName == "refused" {
+						return nil, errors.New("refused")
+					}
+					return obj, nil
+				}})
+				h, _ := handle(t, i)
+				both := fmt.Sprintf(pod, "ADDED", "gone", "2", `{}`) + fmt.Sprintf(pod, "ADDED", "stays", "3", `{}`)
+				answer.Set(both + fmt.Sprintf(end, "6") + expired)
+				defer w.run(i)()
+				require.Equal(t, []string{"add a/gone  initial", "add a/stays  initial"}, h.take())
+				answer.Set(both + deletion + fmt.Sprintf(end, "7"))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Equal(t, []string{"gone a/gone "}, h.take())
+				require.Equal(t, []string{"a/stays"}, i.GetStore().ListKeys())
+			})
+		})
+	}
 }
 
 func TestWatchErrorHandler(t *testing.T) {
