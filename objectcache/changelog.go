@@ -47,7 +47,6 @@ type changelog struct {
 	copies pack.Copies
 	// ctx is that of the run, nil before it and when it ends.
 	ctx     context.Context
-	stopped bool
 	running sync.WaitGroup
 	// callers is how many goroutines call handlers.
 	callers atomic.Int64
@@ -114,11 +113,11 @@ func (f *changelog) start(ctx context.Context) {
 	f.ctx = ctx
 }
 
-// stop lets no other call begin, and wait waits for those under way.
+// stop lets no other call begin, and wait waits for those under way. No handler is added after it.
 func (f *changelog) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ctx, f.stopped = nil, true
+	f.ctx = nil
 	for _, r := range f.handlers {
 		r.endLocked()
 	}
@@ -159,7 +158,7 @@ func (f *changelog) run(do func()) {
 func (f *changelog) append(replaced *Stored, events ...event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.handlers) == 0 || f.stopped {
+	if len(f.handlers) == 0 {
 		return
 	}
 	if replaced != nil {
@@ -330,7 +329,7 @@ func (f *changelog) resync(due []*registration, all *batch, at moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	due = slices.DeleteFunc(due, func(r *registration) bool { return r.resyncing || r.removed })
-	if len(due) == 0 || all.len() == 0 || f.stopped {
+	if len(due) == 0 || all.len() == 0 {
 		return
 	}
 	for _, r := range due {
