@@ -810,6 +810,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	require.ErrorContains(t, objectcache.Options{}.Check(&informer.RawObject{}), "RawObject")
 	require.NoError(t, objectcache.Options{}.Check(&corev1.Pod{}))
 	require.Panics(t, func() { objectcache.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, nil) })
+	require.PanicsWithValue(t, `objectcache: informer "*v1.Pod": AuditEvery needs a ListerWatcher of an informer.DynamicListerWatcherFactory, not a *cache.ListWatch`, func() {
+		objectcache.NewSharedIndexInformerWithOptions(&cache.ListWatch{}, &corev1.Pod{}, objectcache.Options{AuditEvery: time.Hour})
+	})
 }
 
 func TestStallIsNoticed(t *testing.T) {

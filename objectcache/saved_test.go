@@ -629,6 +629,28 @@ func TestSnapshotWithAGapClaimsNoVersion(t *testing.T) {
 	})
 }
 
+// A snapshot cannot hold an object whose key is too long. The object is skipped, and the others are
+// saved.
+func TestObjectWhoseKeyIsTooLongIsSkipped(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		long := strings.Repeat("x", checkpoint.MaxString)
+		w.create("a/1", "a/"+long)
+		var reported errorsOf
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), ErrorHandler: reported.handle})
+		stop := w.run(i)
+		w.create("a/2", "b/"+long)
+		synctest.Wait()
+		stop()
+		require.ElementsMatch(t, []string{"a/1", "a/2"}, i.Store().ListKeys())
+		require.False(t, i.Status().CheckpointTime.IsZero())
+		require.Len(t, reported.errs, 2)
+		for _, err := range reported.errs {
+			var skipped *informer.ItemError
+			require.ErrorAs(t, err, &skipped)
+		}
+	})
+}
+
 // A snapshot may have a change more than the version that it claims. The watch shows that again,
 // and it is not told twice.
 func TestChangeBeyondTheSavedVersionIsToldOnce(t *testing.T) {
@@ -988,6 +1010,20 @@ func TestSnapshotOfMetadataOfUnknownKindIsRefused(t *testing.T) {
 		newInformer(w.lister(), &metav1.PartialObjectMetadata{}, snapshot) // it says the resource
 		newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{})
 		newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), SnapshotSecrets: true})
+	})
+}
+
+// Nothing but its objects says the kind of an informer without an example. They may be written if
+// each of them says it.
+func TestUnstructuredObjectsThatSayTheirKindAreWritten(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		lw := &cache.ListWatch{ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) { return &unstructured.UnstructuredList{}, nil }}
+		i := newInformer(lw, nil, objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t))})
+		obj := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "x.io/v1", "kind": "Widget"}}
+		obj.SetName("w")
+		obj.SetResourceVersion("4")
+		require.NoError(t, i.Store().Add(obj))
+		require.NoError(t, objectcache.WriteState(i, io.Discard))
 	})
 }
 

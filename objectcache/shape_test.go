@@ -53,6 +53,18 @@ func TestShapeRefusesWhatItsTypeDoesNotDecode(t *testing.T) {
 	require.True(t, pods.fits(unknown))
 }
 
+// A decoder reads the value of an entry as bytes, whatever the entry says of it.
+func TestShapeRefusesMistypedBytesOfMap(t *testing.T) {
+	secrets := shapeOf(reflect.TypeFor[*corev1.Secret]())
+	encoded, err := (&corev1.Secret{Data: map[string][]byte{"a": []byte("b")}}).Marshal()
+	require.NoError(t, err)
+	require.True(t, secrets.fits(encoded))
+	const data, key, value = 2<<3 | wireBytes, 1<<3 | wireBytes, 2<<3 | wireVarint
+	mistyped := append(bytes.Clone(encoded), data, 5, key, 1, 'a', value, 7)
+	require.Error(t, (&corev1.Secret{}).Unmarshal(mistyped))
+	require.False(t, secrets.fits(mistyped))
+}
+
 func BenchmarkShapeOfPod(b *testing.B) {
 	pods := shapeOf(reflect.TypeFor[*corev1.Pod]())
 	var encoded [][]byte
