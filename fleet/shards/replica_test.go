@@ -2,6 +2,8 @@ package shards_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strconv"
@@ -170,6 +172,30 @@ func TestPausedWatchTakesNothingFromTheLiving(t *testing.T) {
 	})
 }
 
+// A watch that lags does not show what a replica has written, so that the replica reads it again.
+// It does so after its patience, and not all the time.
+func TestPausedWatchIsMadeUpForByFewReads(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, w *world) {
+		a := w.start("a")
+		w.covered(settled)
+		time.Sleep(settled)
+		a.net.set(func(n *network) { n.watchOnly = true })
+		a.net.partition()
+		w.server.ResetRequests()
+		time.Sleep(time.Minute)
+		reads := 0
+		for _, r := range w.server.Requests() {
+			if r.Verb == "get" {
+				reads++
+			}
+		}
+		require.Positive(t, reads)
+		require.Less(t, reads, 30)
+		a.net.heal()
+		w.end(a)
+	})
+}
+
 func TestBlindReplicaIsNotWaitedFor(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
 		a, b := w.start("a"), w.start("b")
@@ -309,6 +335,18 @@ func TestLeaseOfUnitTellsPeople(t *testing.T) {
 		require.EqualValues(t, 1, *lease.Spec.LeaseTransitions)
 		w.end(a)
 		require.Empty(t, *w.lease(lease.Name).Spec.HolderIdentity)
+	})
+}
+
+// Members plan together if this label is the same. It names the rule of planning and the units, so
+// that it stays as it is from release to release.
+func TestLeaseOfMemberTellsWhatItPlans(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, w *world) {
+		a := w.start("a")
+		w.covered(settled)
+		sum := sha256.Sum256([]byte("plan 1\ncluster-000/all\ncluster-001/all"))
+		require.Equal(t, hex.EncodeToString(sum[:10]), w.lease(w.memberLease(a)).Labels["rvinformer.dev/units"])
+		w.end(a)
 	})
 }
 
