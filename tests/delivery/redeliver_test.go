@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
@@ -129,6 +130,24 @@ func TestRedeliverSelects(t *testing.T) {
 		var r harness.Recorder
 		calls := redelivered(w, informer.InformerConfig{Handler: &r}, &r, informer.RedeliverOptions{Selector: "app in (web)"})
 		require.Equal(t, updates("a/1", "b/3"), calls)
+	})
+}
+
+// A ListerWatcher of others may list what the Selector leaves out. It is not delivered.
+func TestRedeliverSelectsFromListerWatcherThatDoesNot(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		web, db := harness.Pod("a/1", "5"), harness.Pod("a/2", "6")
+		web.SetLabels(map[string]string{"app": "web"})
+		db.SetLabels(map[string]string{"app": "db"})
+		plain := harness.Script{
+			List:  harness.Listing("9", web, db),
+			Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		}
+		var r harness.Recorder
+		i, stop := delivered(w, informer.InformerConfig{ListerWatcher: plain.LW(), Handler: &r}, &r)
+		defer stop()
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Selector: "app=web"}))
+		require.Equal(t, updates("a/1"), r.Events())
 	})
 }
 
