@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -176,7 +178,9 @@ func accountIn(ctx context.Context, t *testing.T, c *cluster.Cluster, part strin
 	account := only(t, objects, "ServiceAccount")
 	admin, err := kubernetes.NewForConfig(c.Config())
 	require.NoError(t, err)
-	token, err := admin.CoreV1().ServiceAccounts(account.GetNamespace()).CreateToken(ctx, account.GetName(), &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := admin.CoreV1().ServiceAccounts(account.GetNamespace()).CreateToken(ctx, account.GetName(), &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(24 * time.Hour / time.Second))}, // an hour by default, and rounds may take longer
+	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	config := c.Config()
 	config.BearerToken = token.Status.Token
