@@ -292,22 +292,22 @@ func (d *decider) weigh(now time.Time, own map[fleet.Unit]*tenure, leases map[st
 	}
 }
 
-// discard deletes the Leases of members that are long dead and own nothing. The first of the
-// planners does it.
+// discard deletes the Leases of members that are long dead and own nothing, which the first of the
+// planners does, and forgets such members once they have no Lease.
 func (d *decider) discard(v *view, leases map[string]unitLease) {
-	if !v.decides() || len(d.plan.members) == 0 || d.plan.members[0] != d.identity {
-		return
-	}
+	first := v.decides() && len(d.plan.members) > 0 && d.plan.members[0] == d.identity
 	owners := make(map[string]bool)
 	for _, l := range leases {
 		owners[memberName(d.config.Name, l.holder)] = true
 	}
 	for name, m := range v.members {
-		if m.version != "" && !owners[name] && v.now.Sub(m.renewed) > discardAfter*max(m.duration, d.config.LeaseDuration) {
-			if m.deleted {
-				d.seen.drop(name)
-				continue
-			}
+		if owners[name] || v.now.Sub(m.renewed) <= discardAfter*max(m.duration, d.config.LeaseDuration) {
+			continue
+		}
+		switch {
+		case m.deleted:
+			d.seen.drop(name)
+		case first:
 			d.chore("deleting the lease of the dead member "+m.identity, func(ctx context.Context) error { return d.ledger.discard(ctx, m) })
 		}
 	}

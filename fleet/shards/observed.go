@@ -358,7 +358,7 @@ func (o *observed) confirmGone(name string, known memberLease) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.members[name].version == known.version {
-		o.members[name] = memberLease{name: name, dead: true}
+		o.members[name] = memberLease{name: name, deleted: true, dead: true}
 	}
 }
 

@@ -388,3 +388,24 @@ func TestDeadMembersLeaseIsDeletedInTheEnd(t *testing.T) {
 		w.end(a, b)
 	})
 }
+
+// Each replica forgets members that have crashed, whichever one deletes their Leases.
+func TestDeadMembersAreForgottenByAll(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		a, b := w.start("a"), w.start("b")
+		w.covered(settled)
+		for range 2 {
+			c := w.start("c")
+			time.Sleep(settled)
+			c.crash()
+			<-c.done
+		}
+		require.Len(t, a.Status().Members, 4)
+		require.Len(t, b.Status().Members, 4)
+		time.Sleep(4 * time.Minute)
+		for _, r := range []*replica{a, b} {
+			require.Len(t, r.Status().Members, 2, r.name)
+		}
+		w.end(a, b)
+	})
+}
