@@ -3,7 +3,9 @@ package objectcache
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,7 +197,7 @@ func (s *decodedStore) sample() (objects []object.Known) {
 }
 
 func (s *decodedStore) begin() generation {
-	return &decodedGeneration{store: s, shown: map[runtime.Object]struct{}{}, places: map[string]int{}}
+	return &decodedGeneration{store: s, shown: map[runtime.Object]struct{}{}, dropped: map[runtime.Object]struct{}{}, places: map[string]int{}}
 }
 
 // decodedGeneration is a generation of a decodedStore.
@@ -203,6 +205,8 @@ type decodedGeneration struct {
 	store *decodedStore
 	// shown are objects of the store that stay.
 	shown map[runtime.Object]struct{}
+	// dropped are objects of the store that the server has deleted meanwhile.
+	dropped map[runtime.Object]struct{}
 	// staged are objects that the store takes at the end, nil where one was dropped, and places are
 	// their places by their keys.
 	staged []runtime.Object
@@ -245,6 +249,7 @@ func (g *decodedGeneration) drop(key string) {
 	}
 	if obj := g.store.get(key); obj != nil {
 		delete(g.shown, obj)
+		g.dropped[obj] = struct{}{}
 	}
 }
 
@@ -299,10 +304,14 @@ func (g *decodedGeneration) changes(complete bool) []decodedChange {
 		}
 		changes = append(changes, decodedChange{old, obj})
 	}
-	if !complete || len(g.shown) == g.store.Len() {
+	if len(g.shown) == g.store.Len() {
 		return changes
 	}
-	for _, obj := range g.store.all().objects {
+	unshown := maps.Keys(g.dropped)
+	if complete {
+		unshown = slices.Values(g.store.all().objects)
+	}
+	for obj := range unshown {
 		if _, shown := g.shown[obj]; !shown {
 			changes = append(changes, decodedChange{old: obj})
 		}

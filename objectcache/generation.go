@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -12,7 +13,9 @@ import (
 type encodedGeneration struct {
 	store  *Store
 	staged slotList
-	over   bool
+	// dropped are the keys that drop was called with.
+	dropped map[string]struct{}
+	over    bool
 }
 
 // begin begins a generation. It waits for the one before it.
@@ -28,7 +31,7 @@ func (s *Store) begin() generation {
 		}
 		t.generation = 1
 	}
-	return &encodedGeneration{store: s}
+	return &encodedGeneration{store: s, dropped: map[string]struct{}{}}
 }
 
 // show allocates nothing.
@@ -95,6 +98,7 @@ func (g *encodedGeneration) drop(key string) {
 	t := s.table
 	if n := t.find(key, live); n != 0 {
 		t.slots.at(n).mark = 0
+		g.dropped[strings.Clone(key)] = struct{}{}
 	}
 	n := t.find(key, staged)
 	if n == 0 {
@@ -137,16 +141,28 @@ func (g *encodedGeneration) end(resourceVersion string, complete bool) iter.Seq[
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	defer g.finish()
-	t := s.table
-	var unshown []uint32
-	for n := uint32(1); complete && n < t.slots.len; n++ {
+	changes := g.apply(g.unshown(complete), resourceVersion)
+	s.tidyAll()
+	return changes.all
+}
+
+// unshown returns the slots of the objects that were not shown: all, or those that were dropped.
+func (g *encodedGeneration) unshown(all bool) (unshown []uint32) {
+	t := g.store.table
+	if !all {
+		for key := range g.dropped {
+			if n := t.find(key, live); n != 0 && t.slots.at(n).mark != t.generation {
+				unshown = append(unshown, n)
+			}
+		}
+		return unshown
+	}
+	for n := uint32(1); n < t.slots.len; n++ {
 		if of := t.slots.at(n); of.flags&live != 0 && of.mark != t.generation {
 			unshown = append(unshown, n)
 		}
 	}
-	changes := g.apply(unshown, resourceVersion)
-	s.tidyAll()
-	return changes.all
+	return unshown
 }
 
 // apply shows readers what was staged, without the slots that were not shown. The caller holds

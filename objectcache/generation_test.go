@@ -38,6 +38,7 @@ type generationModel struct {
 	open    bool
 	g       objectcache.Generation
 	shown   map[string]bool
+	dropped map[string]bool
 	staged  map[string]*corev1.Pod
 	decoded bool
 	// indexed tells that the index "late" was added.
@@ -123,7 +124,8 @@ func (m *generationModel) Begin(t *rapid.T) {
 	if m.open {
 		t.Skip("there is a generation")
 	}
-	m.open, m.g, m.shown, m.staged = true, m.store.Begin(), map[string]bool{}, map[string]*corev1.Pod{}
+	m.open, m.g = true, m.store.Begin()
+	m.shown, m.dropped, m.staged = map[string]bool{}, map[string]bool{}, map[string]*corev1.Pod{}
 }
 
 func (m *generationModel) needOpen(t *rapid.T) {
@@ -164,6 +166,7 @@ func (m *generationModel) Drop(t *rapid.T) {
 	m.g.Drop(key)
 	delete(m.staged, key)
 	delete(m.shown, key)
+	m.dropped[key] = true
 }
 
 func (m *generationModel) Known(t *rapid.T) {
@@ -203,7 +206,7 @@ func (m *generationModel) End(t *rapid.T) {
 	changes := m.g.End("list", complete)
 	m.open = false
 	for key := range m.model {
-		if complete && !m.shown[key] {
+		if (complete || m.dropped[key]) && !m.shown[key] {
 			delete(m.model, key)
 		}
 	}

@@ -714,9 +714,11 @@ func TestUndecodableObjectsAreSkipped(t *testing.T) {
 	})
 }
 
-// A deletion among the initial events of a watch-list counts, also if its object cannot be read.
+// A deletion among the initial events of a watch-list counts, also if its object or another one
+// cannot be read.
 func TestDeletionsAmongInitialEventsCount(t *testing.T) {
 	const (
+		unnamed = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a"}}}` + "\n"
 		pod     = `{"type":"%s","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a","name":"%s","uid":"%[2]s","resourceVersion":"%s"},"spec":%s}}` + "\n"
 		end     = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%s","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 		expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}` + "\n"
@@ -725,6 +727,7 @@ func TestDeletionsAmongInitialEventsCount(t *testing.T) {
 		"read":                 fmt.Sprintf(pod, "DELETED", "gone", "7", `{}`),
 		"undecodable":          fmt.Sprintf(pod, "DELETED", "gone", "7", `"no object"`),
 		"refused by Transform": fmt.Sprintf(pod, "DELETED", "gone", "7", `{"nodeName":"refused"}`),
+		"of a partial set":     unnamed + fmt.Sprintf(pod, "DELETED", "gone", "7", `{}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answer harness.OtherAnswer
