@@ -89,6 +89,32 @@ func TestLockOfAnotherProgram(t *testing.T) {
 	require.NoError(t, write(t.Context(), here, put("a", "11")))
 }
 
+// A row that a user updates meanwhile is removed all the same, once the user is done.
+func TestRowThatAnotherProgramUpdates(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	require.NoError(t, write(t.Context(), here, put("a", "10"), put("b", "11"), put("c", "12")))
+	query(t, address, `ALTER TABLE objects ADD COLUMN seen boolean`)
+	conn, err := pgx.Connect(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	for name, change := range map[string]informer.Event{"a": gone("a"), "b": placed("ns", "b", "another", "13")} {
+		_, err = conn.Exec(t.Context(), `BEGIN; UPDATE objects SET seen = true WHERE name = '`+name+`'`)
+		require.NoError(t, err)
+		written := make(chan error, 1)
+		go func() { written <- write(t.Context(), here, change) }()
+		require.Eventually(t, func() bool {
+			return query(t, address, `SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`, int32(conn.PgConn().PID()))[0] == "1"
+		}, soon, 10*time.Millisecond)
+		_, err = conn.Exec(t.Context(), `COMMIT`)
+		require.NoError(t, err)
+		require.NoError(t, <-written)
+	}
+	require.Equal(t, map[string]string{"ns/b": "13", "ns/c": "12"}, stored(t, here))
+	require.Equal(t, []string{"2"}, query(t, address, `SELECT count(*) FROM objects`))
+}
+
 // A SQLite file that another program holds is one too.
 func TestFileThatAnotherProgramHolds(t *testing.T) {
 	t.Parallel()

@@ -94,18 +94,22 @@ SELECT * FROM found`, cluster)
 }
 
 const (
-	// removeStaged removes the rows that are to be removed, and those of other objects that had the
-	// name of one that is to be put. Only rows of the shard: the others belong to another writer.
-	// OFFSET 0 has the index looked up for each staged row: a plan that reads all rows of the
-	// resource instead, which looks good while there are few, is kept while they become many. The
-	// rows that are found stay where they are, because the place is locked.
-	removeStaged = `DELETE FROM objects WHERE ctid = ANY (ARRAY(
-		SELECT old.at FROM staged_rows AS staged, LATERAL (
+	// replaced finds the rows that are to be removed, and those of other objects that had the name of
+	// one that is to be put. Only rows of the shard: the others belong to another writer. OFFSET 0 has
+	// the index looked up for each staged row: a plan that reads all rows of the resource instead,
+	// which looks good while there are few, is kept while they become many.
+	replaced = `SELECT old.at FROM staged_rows AS staged, LATERAL (
 			SELECT objects.ctid AS at FROM objects
 			WHERE ` + ofShard + ` AND objects.namespace = staged.namespace AND objects.name = staged.name
 				AND (staged.object IS NULL OR objects.uid <> staged.uid)
 			OFFSET 0) AS old
-		WHERE staged.n >= $8 AND staged.n < $9))`
+		WHERE staged.n >= $8 AND staged.n < $9`
+
+	// lockReplaced waits for users who update such rows: each update moves a row to another ctid, and a
+	// removal that has looked up the former one would miss it. The rows stay where they are then, and
+	// removeReplaced, a statement of its own, sees where that is.
+	lockReplaced   = replaced + ` FOR UPDATE OF old`
+	removeReplaced = `DELETE FROM objects WHERE ctid = ANY (ARRAY(` + replaced + `))`
 
 	putStaged = `INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact)
 		SELECT $1, $2, $3, $4, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact
@@ -120,7 +124,8 @@ const (
 // mergeStaged queues the statements that bring staged rows to the table.
 func mergeStaged(batch *pgx.Batch, of place, first, end int) {
 	r := of.resource
-	batch.Queue(removeStaged, append(shardArguments(of), first, end)...)
+	batch.Queue(lockReplaced, append(shardArguments(of), first, end)...)
+	batch.Queue(removeReplaced, append(shardArguments(of), first, end)...)
 	batch.Queue(putStaged, of.unit.Cluster, r.Group, r.Version, r.Resource, first, end)
 }
 
