@@ -2,6 +2,7 @@ package controllerruntime_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -127,6 +128,36 @@ func TestInformerIsTheSameUntilItIsRemoved(t *testing.T) {
 		require.Error(t, err)
 		_, err = b.cache.GetInformer(t.Context(), &corev1.Endpoints{})
 		require.Error(t, err, "the server has none")
+	})
+}
+
+// inMany are more namespaces than a select that picks at random gets right.
+func inMany() cache.Options {
+	many := map[string]cache.Config{}
+	for n := range 20 {
+		many[fmt.Sprint("namespace-", n)] = cache.Config{}
+	}
+	return cache.Options{DefaultNamespaces: many}
+}
+
+// The informers of several namespaces that have synced are done, also if that is asked for only
+// after they have ended.
+func TestSyncedInformersAreDoneOnceRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.start(inMany(), controllerruntime.Options{})
+		i, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
+		require.NoError(t, err)
+		require.NoError(t, b.cache.RemoveInformer(t.Context(), &corev1.Pod{}))
+		synctest.Wait()
+		require.True(t, i.IsStopped())
+		require.True(t, i.HasSynced())
+		done := i.HasSyncedChecker().Done()
+		synctest.Wait()
+		select {
+		case <-done:
+		default:
+			t.Fatal("they have synced")
+		}
 	})
 }
 

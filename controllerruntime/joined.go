@@ -135,10 +135,28 @@ type allDone struct {
 	done chan struct{}
 }
 
-// part is one of several, which is never done once its member has ended.
+// part is one of several, which is never done later than its member ends.
 type part struct {
 	checker toolscache.DoneChecker
 	member  *member
+}
+
+// await waits until the part is done, and reports false if it never will be. A part that was done
+// before its member ended is done.
+func (p part) await() bool {
+	select {
+	case <-p.checker.Done():
+		return true
+	default:
+	}
+	select {
+	case <-p.checker.Done():
+		return true
+	case <-p.member.ended:
+		return false
+	case <-p.member.removal.Done():
+		return false
+	}
 }
 
 func (d *allDone) Name() string {
@@ -156,11 +174,7 @@ func (d *allDone) Done() <-chan struct{} {
 		d.done = make(chan struct{})
 		d.cache.goUntilStopped(func() {
 			for _, p := range d.parts {
-				select {
-				case <-p.checker.Done():
-				case <-p.member.ended:
-					return
-				case <-p.member.removal.Done():
+				if !p.await() {
 					return
 				}
 			}

@@ -170,6 +170,10 @@ func (m *member) waitSynced(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return notSynced(m.kind)
 	}
+	if m.informer.HasSynced() { // it may have ended since, and a select picks at random
+		m.ready.Store(true)
+		return nil
+	}
 	select {
 	case <-m.informer.HasSyncedChecker().Done():
 		m.ready.Store(true)

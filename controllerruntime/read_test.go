@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -254,6 +255,23 @@ func TestReaderWaitsUntilTheInformerHasSynced(t *testing.T) {
 		var pods corev1.PodList
 		require.NoError(t, b.cache.List(t.Context(), &pods))
 		require.Len(t, pods.Items, 1)
+	})
+}
+
+// A read waits for the informer to sync. If it has synced, it may also have ended.
+func TestSyncedInformersAreReadOnceStopped(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.pods("namespace-1", 1)
+		b.start(inMany(), controllerruntime.Options{})
+		i, err := b.cache.GetInformer(t.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		b.stop()
+		require.True(t, i.IsStopped())
+		var pods corev1.PodList
+		require.NoError(t, b.cache.List(t.Context(), &pods))
+		require.Equal(t, []string{"namespace-1/pod-0"}, names(pods))
 	})
 }
 
