@@ -158,6 +158,37 @@ func TestWritersOfTwoShards(t *testing.T) {
 	}
 }
 
+// An object that was deleted and created again may have a row in each of two shards. When these become
+// one, so do the rows, whichever is read first.
+func TestRowsOfANameInTwoShardsBecomeOne(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	cluster := newCluster(t, 5)
+	sink := open(t, sqlsink.Config{Address: address, Shards: 2})
+	parts := informer.Shard{Key: informer.ShardByUID}.Split(2)
+	both := []sqlsink.Place{unitOf(sink, "here", parts[0]), unitOf(sink, "here", parts[1])}
+	for name, letter := range map[string]string{"pod-0": "!", "pod-1": "~"} { // before and behind all UIDs
+		pod, err := cluster.Get(pods, "ns", name)
+		require.NoError(t, err)
+		w, before := 0, letter
+		if parts[1].Includes("ns", string(pod.GetUID())) {
+			w = 1
+		}
+		for parts[w].Includes("ns", before) {
+			before += letter
+		}
+		require.NoError(t, write(at(t, 1), both[1-w], placed("ns", name, before, "1")))
+		require.NoError(t, write(at(t, 1), both[w], informer.Event{Type: informer.Added, Key: "ns/" + name, Object: pod, ResourceVersion: pod.GetResourceVersion()}))
+	}
+	require.NoError(t, sink.Close())
+	require.Equal(t, []string{"4"}, query(t, address, `SELECT count(*) FROM objects`))
+
+	r := start(t, cluster, address)
+	requireVerified(t, r.sink, cluster)
+	require.NoError(t, r.stop())
+	require.Equal(t, []string{"5"}, query(t, address, `SELECT count(*) FROM objects`))
+}
+
 // Where there are other writers, a write without an epoch is refused.
 func TestSharedWritesNeedAnEpoch(t *testing.T) {
 	t.Parallel()

@@ -68,8 +68,9 @@ func (p Place) Handler() informer.BatchHandler { return informer.IgnoreSynced(ha
 // Checkpoint returns the store of the checkpoint of the place: in the database, beside the rows.
 func (p Place) Checkpoint() informer.CheckpointStore { return checkpoint{p} }
 
-// otherVersion is the resource version of the rows of another API version: older than any, so that
-// their objects are delivered again or deleted.
+// otherVersion is the resource version of rows that are to be replaced: older than any, so that their
+// objects are delivered again or deleted. Such are the rows of another API version, and two rows of
+// one name: of an object that was deleted and created again, in two shards that are one now.
 const otherVersion = "0"
 
 // Storage returns what the rows say that was seen: name, UID and resource version of each object. An
@@ -84,8 +85,15 @@ func (p Place) Storage(ctx context.Context) (*informer.ResourceVersionStorage, e
 		if r.version != p.at.resource.Version {
 			r.resourceVersion = otherVersion
 		}
-		return storage.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.namespace, Name: r.name, UID: types.UID(r.uid), ResourceVersion: r.resourceVersion}})
+		known := storage.Len()
+		seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.namespace, Name: r.name, UID: types.UID(r.uid), ResourceVersion: r.resourceVersion}}
+		err := storage.Add(seen)
+		if err == nil && storage.Len() == known { // it has another row
+			seen.ResourceVersion = otherVersion
+			err = storage.Add(seen)
+		}
+		return err
 	})
 	return storage, p.sink.unread("resource versions", p.at, err)
 }

@@ -158,12 +158,15 @@ func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName
 	names := make([]cache.ObjectName, 0, len(objects))
 	for name := range objects {
 		names = append(names, name)
-		v.different[name] = "there is no row"
+		v.different[name] = noRow
 	}
 	return v.place.sink.db.Objects(ctx, v.place.at, names, func(r row) error {
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
 		reason, err := v.differs(r, objects[name])
-		if v.different[name] = reason; reason == "" {
+		switch {
+		case reason != "":
+			v.different[name] = reason
+		case v.different[name] == noRow: // and not what another row of the name has
 			delete(v.different, name)
 		}
 		return err
@@ -214,7 +217,10 @@ func (v *verification) findSuperfluous(ctx context.Context) error {
 	})
 }
 
-const superfluous = "there is no object"
+const (
+	noRow       = "there is no row"
+	superfluous = "there is no object"
+)
 
 // lookAgain looks at what differs until it does not, or there is no more patience.
 func (v *verification) lookAgain(ctx context.Context) error {

@@ -81,6 +81,27 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	})
 }
 
+// A second row of a name is found, before or behind the one that is equal.
+func TestVerifyFindsSecondRows(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	cluster := newCluster(t, 3)
+	r := start(t, cluster, address)
+	requireVerified(t, r.sink, cluster)
+	for name, uid := range map[string]string{"pod-0": "!", "pod-1": "~"} {
+		psql(t, address, fmt.Sprintf(`INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, namespace_hash, uid_hash, object)
+			SELECT cluster, "group", version, resource, namespace, name, '%s', '1', namespace_hash, uid_hash, object FROM objects WHERE name = '%s'`, uid, name))
+	}
+	report, err := r.sink.Place("here", pods).Verify(t.Context(), listOf(t, cluster), sqlsink.VerifyOptions{Patience: time.Millisecond})
+	require.NoError(t, err)
+	require.NoError(t, r.stop())
+	require.Len(t, report.Differences, 2)
+	for i, d := range report.Differences {
+		require.Equal(t, fmt.Sprint("ns/pod-", i), d.Key)
+		require.Contains(t, d.Reason, "the row has resource version 1, the object ")
+	}
+}
+
 // A cluster that is another one altogether ends the comparison early, and so does the end of the
 // context.
 func TestVerifyEnds(t *testing.T) {
