@@ -3,9 +3,7 @@ package objectcache
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -304,15 +302,13 @@ func (g *decodedGeneration) changes(complete bool) []decodedChange {
 		}
 		changes = append(changes, decodedChange{old, obj})
 	}
-	if len(g.shown) == g.store.Len() {
+	if !complete && len(g.dropped) == 0 || len(g.shown) == g.store.Len() {
 		return changes
 	}
-	unshown := maps.Keys(g.dropped)
-	if complete {
-		unshown = slices.Values(g.store.all().objects)
-	}
-	for obj := range unshown {
-		if _, shown := g.shown[obj]; !shown {
+	for _, obj := range g.store.all().objects {
+		_, shown := g.shown[obj]
+		_, dropped := g.dropped[obj]
+		if !shown && (complete || dropped) {
 			changes = append(changes, decodedChange{old: obj})
 		}
 	}
