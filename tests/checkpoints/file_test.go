@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/tests/harness"
 )
 
@@ -600,3 +601,18 @@ var _ = harness.Role("competes", func(t require.TestingT, path string) {
 		}
 	}
 })
+
+// The save with which a run begins is no watch and no failure.
+func TestFirstSaveReportsNothing(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var f harness.Failures
+		file := informer.FileCheckpoint(filepath.Join(t.TempDir(), "checkpoint"))
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: file, ErrorHandler: f.Handle}))
+		synctest.Wait()
+		stop()
+		errs, started := f.All()
+		require.Empty(t, errs)
+		require.Equal(t, 1, started)
+	})
+}
