@@ -175,8 +175,9 @@ func together(a, b Status) Status {
 		a.LastContact = b.LastContact
 	}
 	if b.LastErrorTime.After(a.LastErrorTime) {
-		a.LastError, a.LastErrorTime, a.FailingSince = b.LastError, b.LastErrorTime, b.FailingSince
+		a.LastError, a.LastErrorTime = b.LastError, b.LastErrorTime
 	}
+	a.FailingSince = report.FailingSince(a.FailingSince, b.FailingSince)
 	if a.CheckpointTime.IsZero() || !b.CheckpointTime.IsZero() && b.CheckpointTime.Before(a.CheckpointTime) {
 		a.CheckpointTime = b.CheckpointTime
 	}

@@ -143,6 +143,15 @@ func (r *row) add(err error) {
 	r.err, r.last = err, now
 }
 
+// FailingSince returns when the first of two rows of failures has begun, each of which is zero if it
+// has ended.
+func FailingSince(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // told is what is told of the row.
 func (r row) told() trouble {
 	if r.trouble == nil {
@@ -445,8 +454,12 @@ func (p *Progress) Snapshot() Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	newest := p.reading.told()
-	if p.handling.trouble != nil && !p.handling.last.Before(newest.last) {
-		newest = p.handling.told()
+	if other := p.handling.told(); other.err != nil {
+		since := FailingSince(newest.since, other.since)
+		if !other.last.Before(newest.last) {
+			newest = other
+		}
+		newest.since = since
 	}
 	var skipped skips
 	if p.now.skips != nil {

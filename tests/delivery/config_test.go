@@ -319,9 +319,14 @@ func TestStatusKnowsSinceWhenItFails(t *testing.T) {
 func TestStatusOfManyHandlersKnowsSinceWhenOneFails(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		i := harness.Share(w, informer.InformerConfig{})
-		var fails atomic.Bool
+		var fails, alsoFails atomic.Bool
 		for _, handler := range []informer.BatchHandlerFunc{
-			func(context.Context, []informer.Event) error { return nil },
+			func(context.Context, []informer.Event) error {
+				if alsoFails.Load() {
+					return errors.New("away")
+				}
+				return nil
+			},
 			func(context.Context, []informer.Event) error {
 				if fails.Load() {
 					return errors.New("full")
@@ -341,6 +346,11 @@ func TestStatusOfManyHandlersKnowsSinceWhenOneFails(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.ErrorContains(t, i.Status().LastError, "full")
 		require.Equal(t, began, i.Status().FailingSince)
+		alsoFails.Store(true)
+		w.CreatePods("a/2")
+		synctest.Wait()
+		require.ErrorContains(t, i.Status().LastError, "away", "the newest")
+		require.Equal(t, began, i.Status().FailingSince, "the first of the failures has not ended")
 	})
 }
 
