@@ -1,7 +1,9 @@
 package sqlsink_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -121,4 +123,43 @@ func TestPostgresTakesALargeBatch(t *testing.T) {
 	require.NoError(t, write(t.Context(), here, events...))
 	require.Len(t, stored(t, here), 500)
 	require.Equal(t, []string{"500"}, query(t, address, `SELECT count(*) FROM objects WHERE length(object ->> 'field') > 199000`))
+}
+
+// stagedBytes is the size of a temporary table of the one connection of a sink.
+func stagedBytes(t *testing.T, address, table string) string {
+	t.Helper()
+	sizes := query(t, address, `SELECT pg_relation_size(oid) FROM pg_class WHERE relname = $1`, table)
+	require.Len(t, sizes, 1)
+	return sizes[0]
+}
+
+// What a transaction has staged that fails gives its space back, as do removals, which have no objects.
+func TestStagedRowsGiveTheirSpaceBack(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address + "&pool_max_conns=1"}).Place("here", pods)
+	psql(t, address, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'trouble' USING ERRCODE = '53100'; END $$;
+		CREATE TRIGGER trouble BEFORE INSERT ON objects FOR EACH ROW EXECUTE FUNCTION trouble()`)
+	for _, n := range []int{1, 100} {
+		require.ErrorContains(t, write(t.Context(), here, many(n)...), "trouble")
+		require.Equal(t, "0", stagedBytes(t, address, "staged_rows"))
+	}
+	failed := errors.New("failed")
+	require.ErrorIs(t, here.Checkpoint().Save(t.Context(), func(w io.Writer) error {
+		_, err := w.Write(make([]byte, 1<<20))
+		return errors.Join(err, failed)
+	}), failed)
+	require.Equal(t, "0", stagedBytes(t, address, "staged_parts"))
+
+	var removals []informer.Event
+	for i := range 20_000 {
+		removals = append(removals, gone(fmt.Sprint(i)))
+	}
+	var sizes []string
+	for range 4 {
+		require.NoError(t, write(t.Context(), here, removals...))
+		sizes = append(sizes, stagedBytes(t, address, "staged_rows"))
+	}
+	require.Contains(t, sizes, "0")
+	require.NotEqual(t, "0", sizes[0], "it is not each transaction that pays for it")
 }

@@ -226,9 +226,14 @@ func (r *row) staged(n int) [9]any {
 	return values
 }
 
-// maxStaged is for how many bytes of objects a connection only deletes what it has staged. TRUNCATE
-// gives the space back, and takes as long as to write a hundred rows.
-const maxStaged = 8 << 20
+const (
+	// maxStaged is for how many bytes of rows a connection only deletes what it has staged. TRUNCATE
+	// gives the space back, and takes as long as to write a hundred rows.
+	maxStaged = 8 << 20
+	// stagedOverhead is about what a staged row takes beside its object, in bytes. It is all that a
+	// removal takes.
+	stagedOverhead = 128
+)
 
 // clearStaged returns the statement that empties the staged rows of a connection.
 func clearStaged(conn *pgx.Conn, rows []row) string {
@@ -236,7 +241,7 @@ func clearStaged(conn *pgx.Conn, rows []row) string {
 	of := conn.PgConn().CustomData()
 	staged, _ := of[key].(int)
 	for _, r := range rows {
-		staged += len(r.object)
+		staged += len(r.object) + stagedOverhead
 	}
 	if of[key] = staged; staged < maxStaged {
 		return `DELETE FROM staged_rows`

@@ -85,7 +85,9 @@ func (p *postgres) try(ctx context.Context, t transaction) (err error) {
 		if !complete && !conn.IsClosed() {
 			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackPatience)
 			defer cancel()
-			_, _ = conn.Exec(within, `ROLLBACK`) // the pool closes a connection whose transaction has not ended
+			// What was staged is undone, but keeps its space. The pool closes a connection whose
+			// transaction has not ended.
+			_, _ = conn.Exec(within, `ROLLBACK; TRUNCATE staged_rows, staged_parts`)
 		}
 	}()
 	if err := p.begin(ctx, conn, t); err != nil {
