@@ -58,6 +58,35 @@ func TestFailoverToStandbyThatLacksCommits(t *testing.T) {
 	}
 }
 
+// Transactions that were acknowledged to the owner before are lost after an informer has read its
+// Storage, which has them, and before it loads its checkpoint.
+func TestFailoverBetweenStorageAndCheckpoint(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	one, two := pair(t, address)
+	before, here := unitOf(one, "here", informer.Shard{}), unitOf(two, "here", informer.Shard{})
+	require.NoError(t, write(at(t, 1), before, put("a", "10")))
+	require.NoError(t, before.Checkpoint().Save(at(t, 1), text("ten")))
+	standby := copyTables(t, address)
+	require.NoError(t, write(at(t, 1), before, put("b", "11")))
+
+	claim(t, here, 2)
+	load, err := here.Checkpoint().Load(at(t, 2))
+	require.NoError(t, err)
+	require.NoError(t, load.Close())
+	standby()
+	for range 2 { // it is tried again
+		_, err = here.Checkpoint().Load(at(t, 2))
+		requireStale(t, err, "here/all", 2, 2)
+	}
+	requireStale(t, write(at(t, 2), here, put("c", "12")), "here/all", 2, 2)
+
+	claim(t, here, 3)
+	require.Equal(t, map[string]string{"ns/a": "10"}, stored(t, here))
+	require.Equal(t, "ten", saved(t, here))
+	require.NoError(t, write(at(t, 3), here, put("b", "11")))
+}
+
 // copyTables copies all tables of a database, and returns what makes them as they were then.
 func copyTables(t *testing.T, address string) (goBack func()) {
 	t.Helper()

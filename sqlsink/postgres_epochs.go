@@ -35,7 +35,9 @@ func (p *postgres) reignOf(ctx context.Context) (reign int64, err error) {
 // Claim stores the epoch of the context for the unit of a place, if it has one. All transactions of
 // older epochs that write to the place have ended then: what is read afterwards, no other owner
 // changes any more. A session that keeps it waiting is ended. The count of the place's transactions
-// begins from what is stored.
+// begins from what is stored. Under an epoch that this process has claimed already it must not be less
+// than it was: an informer claims before it reads its Storage and again before its Checkpoint, and a
+// server that went back between them has a checkpoint that does not go with the Storage.
 func (p *postgres) Claim(ctx context.Context, of place) error {
 	epoch, ok := informer.EpochOf(ctx)
 	if !ok {
@@ -50,6 +52,7 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 	if err != nil {
 		return err
 	}
+	known := p.counts.Of(of)
 	var written int64
 	err = p.pool.AcquireFunc(ctx, func(acquired *pgxpool.Conn) error {
 		conn := acquired.Conn()
@@ -66,7 +69,7 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 			return tx.SendBatch(ctx, &batch).Close()
 		})
 	})
-	if err == nil && stored > epoch {
+	if err == nil && (stored > epoch || known.claimed == epoch && written < known.written) {
 		err = stale(ctx, unit, epoch, stored)
 	}
 	if err == nil {
