@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/sqlsink"
 	"github.com/stretchr/testify/assert"
@@ -56,6 +57,21 @@ func endPresence(t *testing.T, address string) {
 	t.Helper()
 	require.NotEmpty(t, query(t, address, `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
 		WHERE locktype = 'advisory' AND classid = x'6d697272'::int AND objid = 'objects'::regclass AND granted`))
+}
+
+// A server that ends idle sessions does not end the one that shows others that there is a writer.
+func TestIdleWriterStaysTheOne(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	psql(t, address, `SELECT format('ALTER DATABASE %I SET idle_session_timeout = ''3s''', current_database()) \gexec`)
+	opened(t, sqlsink.Config{Address: address})
+	other, err := pgx.Connect(t.Context(), address) // idle for less long
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close(context.WithoutCancel(t.Context())) })
+	require.Eventually(t, func() bool {
+		return query(t, address, `SELECT count(*) FROM pg_stat_activity WHERE pid = $1`, int32(other.PgConn().PID()))[0] == "0"
+	}, soon, 100*time.Millisecond)
+	requireUnusable(t, sqlsink.Config{Address: address}, "another mirror writes to it")
 }
 
 // Writers that divide the clusters in different ways do not write at the same time, also if one of

@@ -30,6 +30,7 @@ var _ database = (*postgres)(nil)
 //
 //   - A process that is stopped in the middle of its transaction does not hold it longer than
 //     idle_in_transaction_session_timeout, and one that waits for it says so after lock_timeout.
+//   - The session of the presence is idle as long as this process lives, and its lock ends with it.
 //   - A machine that is gone is noticed by the server within ten seconds, which is less than a
 //     Lease lasts. The default is two hours.
 //   - The statements that merge rows join few with many. A plan that reads the whole table for
@@ -38,6 +39,7 @@ var _ database = (*postgres)(nil)
 const sessionSettings = `
 SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('idle_in_transaction_session_timeout', '5s'),
+	('idle_session_timeout', '0'),
 	('lock_timeout', '10s'),
 	('tcp_keepalives_idle', '4'),
 	('tcp_keepalives_interval', '2'),
