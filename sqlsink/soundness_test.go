@@ -68,6 +68,12 @@ func TestUnusableFile(t *testing.T) {
 		{name: "another program's mark", want: another, stays: true, change: func(t *testing.T, path string) {
 			execute(t, path, "PRAGMA application_id = 7")
 		}},
+		{name: "another program's version", want: another, stays: true, change: func(t *testing.T, path string) {
+			execute(t, path, "PRAGMA user_version = 7")
+		}},
+		{name: "another program's version of such tables", file: content, want: another, stays: true, change: func(t *testing.T, path string) {
+			execute(t, path, "PRAGMA application_id = 0", "PRAGMA user_version = 7", "PRAGMA journal_mode = delete")
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "test.db")

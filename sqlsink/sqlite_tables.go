@@ -81,9 +81,9 @@ func checkOwner(ctx context.Context, path string) error {
 		return err
 	case mark == applicationID && format > len(sqliteFormats):
 		return errNewerFormat(strconv.Itoa(format), len(sqliteFormats))
-	case mark == applicationID, mark == 0 && tables == 0:
+	case mark == applicationID, mark == 0 && tables == 0 && format == 0:
 		return nil
-	case mark == 0: // perhaps made before files were marked
+	case mark == 0 && format <= len(sqliteFormats): // perhaps made before files were marked
 		rows, err := pool.QueryContext(ctx, ownTables)
 		if err == nil {
 			return rows.Close()
