@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,19 @@ func TestDatabaseHasOneWriter(t *testing.T) {
 		require.NoError(t, one.Close())
 		require.NoError(t, open(t, sqlsink.Config{Address: address}).Close())
 	})
+}
+
+// A file is the same one under another name.
+func TestFileOfTwoNamesHasOneWriter(t *testing.T) {
+	t.Parallel()
+	path, link := filepath.Join(t.TempDir(), "test.db"), filepath.Join(t.TempDir(), "link.db")
+	require.NoError(t, os.Symlink(path, link))
+	require.NoError(t, open(t, sqlsink.Config{Address: "sqlite:" + link}).Close(), "a link to a file that is not there yet")
+	for _, names := range [][2]string{{path, link}, {link, path}} {
+		one := open(t, sqlsink.Config{Address: "sqlite:" + names[0]})
+		requireUnusable(t, sqlsink.Config{Address: "sqlite:" + names[1]}, "another mirror writes to it")
+		require.NoError(t, one.Close())
+	}
 }
 
 // Or any number that share the work.

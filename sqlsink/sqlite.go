@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +38,11 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 		"_pragma": {"busy_timeout(5000)", "journal_mode(wal)", "synchronous(normal)", "journal_size_limit(16777216)"},
 		"_txlock": {"immediate"},
 	})
-	d := &sqliteFile{path: path, lock: flock.New(path + ".lock")}
+	file, err := filepath.EvalSymlinks(path) // it may have other names
+	if err != nil {
+		file = path // it is not there yet
+	}
+	d := &sqliteFile{path: path, lock: flock.New(file + ".lock")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(unlessDamaged(path, err), d.Close())
