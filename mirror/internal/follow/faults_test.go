@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/rvinformer/informer/mirror/internal/mirrortest"
 	"github.com/rvinformer/informer/sqlsink"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 var errPower = errors.New("power is gone")
@@ -29,14 +32,29 @@ type faulty struct {
 	write func(events []informer.Event) error // before a batch is written
 	save  func() error                        // before a checkpoint is saved
 	load  func(of string, n int) (io.ReadCloser, error)
+	known func(n int) error // before it says what it has rows of
 
 	mu       sync.Mutex
+	asked    int
 	loads    map[string]int
 	storages []*informer.ResourceVersionStorage
 }
 
 func (f *faulty) Place(t fleet.Target) Place {
 	return faultyPlace{f.Database.Place(t), f, t.String()}
+}
+
+func (f *faulty) Known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
+	f.mu.Lock()
+	f.asked++
+	n := f.asked
+	f.mu.Unlock()
+	if f.known != nil {
+		if err := f.known(n); err != nil {
+			return nil, err
+		}
+	}
+	return f.Database.Known(ctx, u)
 }
 
 type faultyPlace struct {
@@ -226,6 +244,25 @@ func TestGivesUpADatabaseThatIsDown(t *testing.T) {
 		require.Contains(t, row.Problem, "no progress for 10s")
 	}
 	require.ErrorContains(t, r.stop(), "power is gone")
+}
+
+// A database that refuses a connection for an instant, while it is asked whether rows are left, is not
+// given up.
+func TestDatabaseIsAwayForAnInstant(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 30, informertest.Options{})
+	f := newFaulty(openFile(t))
+	f.known = func(n int) error {
+		if n == 2 { // the first one is the fleet's
+			return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}
+		return nil
+	}
+	r := start(t, setting{Config: Config{Database: f, Patience: Patience(soon)}, endpoints: []clusters.Endpoint{c.Endpoint()}})
+	r.settle(t)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.Greater(t, f.asked, 2)
 }
 
 // A crash in the midst of the first sync leaves rows that are right, if not all of them. The next

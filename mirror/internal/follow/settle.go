@@ -71,7 +71,7 @@ func (m *Mirror) left(ctx context.Context, c fleet.Cluster, rows []display.Row) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := display.Place{Cluster: c.Name, Resource: schema.GroupResource{Resource: "*"}}
-	if spent := m.spentLocked(at, err, time.Time{}, -int64(len(unserved))); spent != nil {
+	if spent := m.spentLocked(at, err, time.Now(), -int64(len(unserved))); spent != nil {
 		return false, fmt.Errorf("%s: rows of resources are left that it does not serve, %s for instance: %w", c.Name, unserved, spent)
 	}
 	return true, nil
