@@ -158,8 +158,8 @@ func TestWritersOfTwoShards(t *testing.T) {
 	}
 }
 
-// An object that was deleted and created again may have a row in each of two shards. When these become
-// one, so do the rows, whichever is read first.
+// An object that was deleted and created again may have a row in each of two shards. When these
+// become one, so do the rows, whichever is read first.
 func TestRowsOfANameInTwoShardsBecomeOne(t *testing.T) {
 	t.Parallel()
 	address := postgresAddress(t)

@@ -68,9 +68,10 @@ func (p Place) Handler() informer.BatchHandler { return informer.IgnoreSynced(ha
 // Checkpoint returns the store of the checkpoint of the place: in the database, beside the rows.
 func (p Place) Checkpoint() informer.CheckpointStore { return checkpoint{p} }
 
-// otherVersion is the resource version of rows that are to be replaced: older than any, so that their
-// objects are delivered again or deleted. Such are the rows of another API version, and two rows of
-// one name: of an object that was deleted and created again, in two shards that are one now.
+// otherVersion is the resource version of rows that are to be replaced: older than any, so that
+// their objects are delivered again or deleted. Such are the rows of another API version, and two
+// rows of one name: of an object that was deleted and created again, in two shards that are one
+// now.
 const otherVersion = "0"
 
 // Storage returns what the rows say that was seen: name, UID and resource version of each object. An

@@ -35,9 +35,9 @@ func (p *postgres) reignOf(ctx context.Context) (reign int64, err error) {
 // Claim stores the epoch of the context for the unit of a place, if it has one. All transactions of
 // older epochs that write to the place have ended then: what is read afterwards, no other owner
 // changes any more. A session that keeps it waiting is ended. The count of the place's transactions
-// begins from what is stored. Under an epoch that this process has claimed already it must not be less
-// than it was: an informer claims before it reads its Storage and again before its Checkpoint, and a
-// server that went back between them has a checkpoint that does not go with the Storage.
+// begins from what is stored. Under an epoch that this process has claimed already it must not be
+// less than it was: an informer claims before it reads its Storage and again before its Checkpoint,
+// and a server that went back between them has a checkpoint that does not go with the Storage.
 func (p *postgres) Claim(ctx context.Context, of place) error {
 	epoch, ok := informer.EpochOf(ctx)
 	if !ok {

@@ -133,7 +133,8 @@ func stagedBytes(t *testing.T, address, table string) string {
 	return sizes[0]
 }
 
-// What a transaction has staged that fails gives its space back, as do removals, which have no objects.
+// What a transaction has staged that fails gives its space back, as do removals, which have no
+// objects.
 func TestStagedRowsGiveTheirSpaceBack(t *testing.T) {
 	t.Parallel()
 	address := postgresAddress(t)

@@ -94,10 +94,10 @@ SELECT * FROM found`, cluster)
 }
 
 const (
-	// replaced finds the rows that are to be removed, and those of other objects that had the name of
-	// one that is to be put. Only rows of the shard: the others belong to another writer. OFFSET 0 has
-	// the index looked up for each staged row: a plan that reads all rows of the resource instead,
-	// which looks good while there are few, is kept while they become many.
+	// replaced finds the rows that are to be removed, and those of other objects that had the name
+	// of one that is to be put. Only rows of the shard: the others belong to another writer. OFFSET
+	// 0 has the index looked up for each staged row: a plan that reads all rows of the resource
+	// instead, which looks good while there are few, is kept while they become many.
 	replaced = `SELECT old.at FROM staged_rows AS staged, LATERAL (
 			SELECT objects.ctid AS at FROM objects
 			WHERE ` + ofShard + ` AND objects.namespace = staged.namespace AND objects.name = staged.name
@@ -105,9 +105,9 @@ const (
 			OFFSET 0) AS old
 		WHERE staged.n >= $8 AND staged.n < $9`
 
-	// lockReplaced waits for users who update such rows: each update moves a row to another ctid, and a
-	// removal that has looked up the former one would miss it. The rows stay where they are then, and
-	// removeReplaced, a statement of its own, sees where that is.
+	// lockReplaced waits for users who update such rows: each update moves a row to another ctid,
+	// and a removal that has looked up the former one would miss it. The rows stay where they are
+	// then, and removeReplaced, a statement of its own, sees where that is.
 	lockReplaced   = replaced + ` FOR UPDATE OF old`
 	removeReplaced = `DELETE FROM objects WHERE ctid = ANY (ARRAY(` + replaced + `))`
 
@@ -227,8 +227,8 @@ func (r *row) staged(n int) [9]any {
 }
 
 const (
-	// maxStaged is for how many bytes of rows a connection only deletes what it has staged. TRUNCATE
-	// gives the space back, and takes as long as to write a hundred rows.
+	// maxStaged is for how many bytes of rows a connection only deletes what it has staged.
+	// TRUNCATE gives the space back, and takes as long as to write a hundred rows.
 	maxStaged = 8 << 20
 	// stagedOverhead is about what a staged row takes beside its object, in bytes. It is all that a
 	// removal takes.

@@ -246,8 +246,8 @@ func TestGivesUpADatabaseThatIsDown(t *testing.T) {
 	require.ErrorContains(t, r.stop(), "power is gone")
 }
 
-// A database that refuses a connection for an instant, while it is asked whether rows are left, is not
-// given up.
+// A database that refuses a connection for an instant, while it is asked whether rows are left, is
+// not given up.
 func TestDatabaseIsAwayForAnInstant(t *testing.T) {
 	t.Parallel()
 	c := mirrortest.NewCluster(t, "here", 30, informertest.Options{})
