@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
@@ -39,7 +40,7 @@ const (
 // waits of it.
 type Redelivery struct {
 	queue *Queue
-	doubt func(key string) (doubtful bool, refused string)
+	doubt func(key string) (doubtful bool, letter *api.DeadLetter)
 	// most is how many keys may be owed.
 	most int
 	owed []owed
@@ -78,9 +79,9 @@ const (
 
 // Redeliver begins a redelivery behind the key after, for a consumer that takes so many entries at a
 // time. It takes the place of the one before. Doubt reports whether the consumer has refused a change
-// of a key, so that it is not certain what the consumer has, and the version that was refused for
-// good, if there is one. It is called with the lock of the queue.
-func (q *Queue) Redeliver(after string, done int64, atOnce int, doubt func(key string) (doubtful bool, refused string)) *Redelivery {
+// of a key, so that it is not certain what the consumer has, and the dead letter of the key, if there
+// is one. It is called with the lock of the queue.
+func (q *Queue) Redeliver(after string, done int64, atOnce int, doubt func(key string) (doubtful bool, letter *api.DeadLetter)) *Redelivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	most := max(defaultRepeats, atOnce/repeatsShare)
@@ -279,12 +280,19 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		return Coming
 	}
 	known, exists := q.known.Get(d.Key)
-	doubtful, refused := r.doubt(d.Key)
+	doubtful, letter := r.doubt(d.Key)
+	var refused string
+	if letter != nil {
+		refused = letter.ResourceVersion
+	}
 	if doubtful && rv.Compare(refused, at) == rv.Newer {
 		return Past // refused since the answer
 	}
 	if d.Type == cache.Deleted {
+		refusedEnd := letter != nil && letter.Type == api.Deleted
 		switch {
+		case doubtful && !refusedEnd && rv.Compare(at, q.frontier.observed) == rv.Newer:
+			return Ahead // the watch tells what came before the end, and the end
 		case doubtful || !exists && named:
 			return Repeatable
 		case exists:

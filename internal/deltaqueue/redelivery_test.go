@@ -8,16 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
 // redelivering is a queue that has listed, and observed version 50, and a redelivery of it for a consumer
 // that takes so many.
-func redelivering(t *testing.T, atOnce int, doubt func(string) (bool, string)) (*deltaqueue.Queue, *keytable.Table, *deltaqueue.Redelivery) {
+func redelivering(t *testing.T, atOnce int, doubt func(string) (bool, *api.DeadLetter)) (*deltaqueue.Queue, *keytable.Table, *deltaqueue.Redelivery) {
 	t.Helper()
 	if doubt == nil {
-		doubt = func(string) (bool, string) { return false, "" }
+		doubt = func(string) (bool, *api.DeadLetter) { return false, nil }
 	}
 	q, known := newQueue(deltaqueue.Options{})
 	q.BeginGeneration()
@@ -57,7 +58,7 @@ func TestRedeliveryJudgesWhatAListShows(t *testing.T) {
 		"nobody knows what it has":          {known: "7", doubt: true, want: deltaqueue.Doubtful},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, known, r := redelivering(t, 1, func(string) (bool, string) { return c.doubt, "" })
+			q, known, r := redelivering(t, 1, func(string) (bool, *api.DeadLetter) { return c.doubt, nil })
 			if c.known != "" {
 				known.Set("k", version(c.known), 0)
 			}
@@ -177,6 +178,7 @@ func TestRenewSettlesADoubt(t *testing.T) {
 	gone := deltaqueue.Delta{Type: cache.Deleted, Key: "k"}
 	for name, c := range map[string]struct {
 		known, refused string
+		refusedEnd     bool
 		certain, named bool
 		d              deltaqueue.Delta
 		at             string
@@ -190,6 +192,8 @@ func TestRenewSettlesADoubt(t *testing.T) {
 		"older than what is known":     {known: "7", d: replaced("k", "6"), at: "6", want: deltaqueue.Past},
 		"gone":                         {known: "7", refused: "8", d: gone, at: "50", want: deltaqueue.Coming},
 		"gone, and not known":          {refused: "8", d: gone, at: "50", want: deltaqueue.Coming},
+		"gone beyond the watch":        {known: "7", refused: "8", d: gone, at: "51", want: deltaqueue.Ahead},
+		"gone, as was refused":         {known: "7", refused: "8", refusedEnd: true, d: gone, at: "51", want: deltaqueue.Coming},
 		"gone before the refusal":      {refused: "60", d: gone, at: "50", want: deltaqueue.Past},
 		"gone, and nothing in doubt":   {certain: true, d: gone, at: "50", want: deltaqueue.Past},
 		"gone, named":                  {certain: true, named: true, d: gone, at: "50", want: deltaqueue.Coming},
@@ -197,7 +201,13 @@ func TestRenewSettlesADoubt(t *testing.T) {
 		"after another list":           {known: "7", refused: "8", d: replaced("k", "8"), at: "8", listed: true, want: deltaqueue.Doubtful},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, known, r := redelivering(t, 1, func(string) (bool, string) { return !c.certain, c.refused })
+			q, known, r := redelivering(t, 1, func(string) (bool, *api.DeadLetter) {
+				letter := &api.DeadLetter{Type: api.Updated, ResourceVersion: c.refused}
+				if c.refusedEnd {
+					letter.Type = api.Deleted
+				}
+				return !c.certain, letter
+			})
 			if c.known != "" {
 				known.Set("k", version(c.known), 0)
 			}

@@ -129,16 +129,13 @@ func (v *Versions) Delivered(key string) (version keytable.Version, exists, unse
 	return version, exists, unsettled
 }
 
-// Doubt reports whether the last handler call for key panicked or failed, and the resource version
-// of what the handler has refused for good, empty if there is none.
-func (v *Versions) Doubt(key string) (doubtful bool, refused string) {
+// Doubt reports whether the last handler call for key panicked or failed, and what the handler has
+// refused for good, nil if there is nothing. The letter must not be changed.
+func (v *Versions) Doubt(key string) (doubtful bool, letter *api.DeadLetter) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	d, doubtful := v.unsettled.of(key)
-	if d.letter != nil {
-		refused = d.letter.ResourceVersion
-	}
-	return doubtful, refused
+	return doubtful, d.letter
 }
 
 // Settle notes whether it is certain what the handler has of key: its calls returned, or they

@@ -306,3 +306,41 @@ func TestRedeliverDuringACallOfAnother(t *testing.T) {
 		require.Equal(t, updates("a/1", "a/1"), r.Events())
 	})
 }
+
+// The server does not have the object of a dead letter any more, and the watch is yet to tell of its
+// last states. Its deletion is not told before these.
+func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var failing atomic.Bool
+				b := harness.Batches{Fail: func(batch []string) error {
+					if failing.Load() {
+						return refusing(batch, "a/1")
+					}
+					return nil
+				}}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				w.UpdatePod("a/1", "refused")
+				time.Sleep(time.Minute)
+				require.Len(t, i.DeadLetters(), 1)
+				failing.Store(false)
+				b.Forget()
+
+				end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})
+				w.UpdatePod("a/1", "changed")
+				time.Sleep(time.Second)
+				w.DeletePods("a/1")
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				end()
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"update a/1", "delete a/1"}, b.Events())
+				require.Empty(t, i.DeadLetters())
+			})
+		})
+	}
+}
