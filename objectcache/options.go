@@ -36,6 +36,11 @@ type Options struct {
 	// tombstones. A resource version or UID that it drops is put back, because the store and its
 	// readers compare them. Where it fails, the object is skipped and reported, and the store keeps
 	// what it has.
+	//
+	// It should leave names and namespaces as they are. An object that it renames has its new key in
+	// the store and for handlers, as in client-go, but the server does not know that key: an Audit
+	// finds the object as missing and as superfluous, and what is asked about it after an outage, or
+	// after a start with a Snapshot, ends in a list of everything.
 	Transform cache.TransformFunc
 
 	// Snapshot, if set, keeps the objects across restarts. They are saved as the store has them,
