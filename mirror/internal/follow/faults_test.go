@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -244,6 +245,32 @@ func TestGivesUpADatabaseThatIsDown(t *testing.T) {
 		require.Contains(t, row.Problem, "no progress for 10s")
 	}
 	require.ErrorContains(t, r.stop(), "power is gone")
+}
+
+// What of a cluster is not written when it is removed is not missed: the others are written again.
+func TestOutageOfARemovedCluster(t *testing.T) {
+	t.Parallel()
+	here, there := mirrortest.NewCluster(t, "here", 30, informertest.Options{}), mirrortest.NewCluster(t, "there", 30, informertest.Options{})
+	f := newFaulty(openFile(t))
+	var broken atomic.Bool
+	broken.Store(true)
+	f.write = func([]informer.Event) error {
+		if broken.Load() {
+			return errPower
+		}
+		return nil
+	}
+	r := start(t, setting{Config: Config{Database: f}, endpoints: []clusters.Endpoint{here.Endpoint(), there.Endpoint()}})
+	r.says(t, "cannot write: power is gone")
+	require.Eventually(t, func() bool {
+		err := r.outage.unwritten()
+		return err != nil && strings.Contains(err.Error(), "60 changes")
+	}, soon, 20*time.Millisecond)
+	<-r.Remove("there")
+	broken.Store(false)
+	r.settle(t)
+	r.says(t, "writing again")
+	require.NoError(t, r.stop())
 }
 
 // A database that refuses a connection for an instant, while it is asked whether rows are left, is

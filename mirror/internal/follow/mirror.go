@@ -62,6 +62,8 @@ type Mirror struct {
 	outage  *outage
 	began   time.Time
 	last    atomic.Pointer[[]display.Row] // after the end
+	// removals are of clusters whose informers are to end.
+	removals sync.WaitGroup
 
 	mu       sync.Mutex
 	feeds    map[target]*feed
@@ -143,8 +145,19 @@ func (m *Mirror) known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersion
 
 // RunUnit follows a unit until the context ends. What is not written then, its next owner writes.
 func (m *Mirror) RunUnit(ctx context.Context, u fleet.Unit) error {
-	defer m.outage.forget(u)
+	defer m.outage.forget(func(of fleet.Unit) bool { return of == u })
 	return m.Fleet.RunUnit(ctx, u)
+}
+
+// Remove removes a cluster, as Fleet.Remove does. What of it is not written then stays so.
+func (m *Mirror) Remove(name string) (ended <-chan struct{}) {
+	removed, forgotten := m.Fleet.Remove(name), make(chan struct{})
+	m.removals.Go(func() {
+		defer close(forgotten)
+		<-removed
+		m.outage.forget(func(of fleet.Unit) bool { return of.Cluster == name })
+	})
+	return forgotten
 }
 
 // Run runs work, which is Fleet.Run or that of a replica, and meanwhile during and the functions beside.
@@ -173,6 +186,7 @@ func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) err
 	m.last.Store(&rows)
 	stop()
 	workers.Wait()
+	m.removals.Wait()
 	if unusable := m.config.Database.Err(); unusable != nil {
 		return unusable
 	}

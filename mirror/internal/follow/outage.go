@@ -97,11 +97,12 @@ func (o *outage) writtenLocked(of target, events []informer.Event) (line string)
 	return fmt.Sprintf("writing again, after %s", time.Since(o.began).Round(time.Millisecond))
 }
 
-// forget gives up what of a unit is not written: it is for its next owner to write.
-func (o *outage) forget(of fleet.Unit) {
+// forget gives up what of some units is not written: it is for their next owner to write, or for
+// nobody.
+func (o *outage) forget(some func(fleet.Unit) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	maps.DeleteFunc(o.missing, func(w write, _ sets.Empty) bool { return w.unit == of })
+	maps.DeleteFunc(o.missing, func(w write, _ sets.Empty) bool { return some(w.unit) })
 	if o.missing.Len() == 0 {
 		o.told.Clear()
 	}

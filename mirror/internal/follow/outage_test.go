@@ -86,9 +86,9 @@ func TestOutageTellsRowsApart(t *testing.T) {
 	to.err = nil
 	require.NoError(t, there.OnBatch(t.Context(), keys("a")))
 	require.ErrorContains(t, o.unwritten(), "1 changes")
-	o.forget(there.target.unit)
+	o.forget(func(u fleet.Unit) bool { return u == there.target.unit })
 	require.Error(t, o.unwritten())
-	o.forget(here.target.unit)
+	o.forget(func(u fleet.Unit) bool { return u == here.target.unit })
 	require.NoError(t, o.unwritten())
 }
 
