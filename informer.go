@@ -338,8 +338,7 @@ type ResourceVersionInformer interface {
 	// options, or wraps ErrNotRunning, ErrNotSynced before the first list is delivered,
 	// ErrRedelivering if another one is under way, ErrStopped if Run has ended, or the error of ctx.
 	// It may also be the answer to a request that the server calls bad (400 or 422), or say that
-	// objects have no resource version. The ErrorHandler gets these two if the redelivery was begun
-	// by a Run before.
+	// objects have no resource version. The ErrorHandler gets these two as well.
 	Redeliver(ctx context.Context, opts RedeliverOptions) error
 	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
 	// there is nothing: neither is an object acknowledged, nor does a change wait.

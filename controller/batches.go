@@ -55,8 +55,8 @@ func (b *batches) lastSyncResourceVersion() string {
 	return ""
 }
 
-// forEver is the MaxAttempts of an informer whose failures the controller counts: a Delete that is
-// held is none.
+// forEver keeps an informer from making dead letters: the controller counts failures itself, and a
+// Delete that is held is none.
 const forEver = math.MaxInt32
 
 // errHeld is why a Delete is tried again that was not called.

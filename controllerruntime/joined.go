@@ -135,7 +135,7 @@ type allDone struct {
 	done chan struct{}
 }
 
-// part is one of several, which is never done later than its member ends.
+// part is the checker of one member. It cannot become done after the member has ended.
 type part struct {
 	checker toolscache.DoneChecker
 	member  *member

@@ -18,7 +18,7 @@ type subscription struct {
 	target Target
 	// lease is that of the informer; nil while it failed.
 	lease *factory.Lease[informer.ResourceVersionInformer]
-	// detach gives back that the informer ends with the context of the run.
+	// detach cancels the release of the lease at the end of the context of the run.
 	detach func() bool
 	// storage is what the handler has acknowledged. It stays from one informer to the next, unless
 	// Configure brings another one.

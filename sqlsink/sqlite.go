@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 
 	"github.com/gofrs/flock"
@@ -27,6 +28,19 @@ type sqliteFile struct {
 
 var _ database = (*sqliteFile)(nil)
 
+// realPath is the one name of a file that may have others. It makes an empty file where none is, with
+// the rights that SQLite would give it.
+func realPath(path string) (string, error) {
+	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
 // openSQLite opens the file at path, and makes it and its tables where they are missing. The error
 // is an *UnusableError where the file is damaged, or another program's.
 //
@@ -38,9 +52,9 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 		"_pragma": {"busy_timeout(5000)", "journal_mode(wal)", "synchronous(normal)", "journal_size_limit(16777216)"},
 		"_txlock": {"immediate"},
 	})
-	file, err := filepath.EvalSymlinks(path) // it may have other names
+	file, err := realPath(path)
 	if err != nil {
-		file = path // it is not there yet
+		return nil, err
 	}
 	d := &sqliteFile{path: path, lock: flock.New(file + ".lock")}
 	defer func() {

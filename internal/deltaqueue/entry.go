@@ -55,6 +55,8 @@ type Entry struct {
 	unseen bool
 	// again: see Again. A repeat has no more than the consumer has acknowledged before.
 	again, repeat bool
+	// owes is the redelivery that waits until the entry is given back, nil for none.
+	owes *Redelivery
 	// due is when a parked entry is tried again, and turn its place among those that are
 	// due then.
 	due       time.Time

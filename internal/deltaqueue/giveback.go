@@ -136,6 +136,7 @@ func (q *Queue) failedLocked(e *Entry) {
 // next one of its key into it, which it returns, if there is one.
 func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	clear(e.seen[:cap(e.seen)])
+	e.again = e.again || e.owes != nil
 	newer = e.newer
 	if newer == nil {
 		return nil
@@ -147,6 +148,9 @@ func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	q.account.grow(e.bytes()-before, 0)
 	e.Version, e.generation = newer.Version, newer.generation
 	e.again = e.again || newer.again
+	if newer.owes != nil {
+		e.owes = newer.owes
+	}
 	q.syncing.merge(e, newer)
 	if e.repeat && !newer.repeat {
 		q.order.remove(e)

@@ -51,13 +51,9 @@ type Redelivery struct {
 	moved signal
 }
 
-// owed is a key that the consumer has not given back. Before is the key that was noted before it.
-type owed struct {
-	key, before string
-	// coming tells that what is owed waits in the queue. Else it is yet to be put, and the end of a
-	// call that began before settles nothing.
-	coming bool
-}
+// owed is a key that is yet to be put, or whose entry the consumer has not given back. Before is the
+// key that was noted before it.
+type owed struct{ key, before string }
 
 // repeats are about the repeats of a queue.
 type repeats struct {
@@ -180,8 +176,8 @@ func (r *Redelivery) put(ctx context.Context, d Delta, judge func() Standing) (S
 			ok = !r.mustWaitLocked(false) && judge() == Repeatable // the lock was given up meanwhile
 		}
 		if ok {
-			r.resolveLocked(d.Key, Coming)
 			q.repeatLocked(d, reserved)
+			q.newest[d.Key].owes = r
 			return Coming, nil
 		}
 		q.account.budget.Give(reserved)
@@ -242,7 +238,8 @@ func (r *Redelivery) judgeLocked(key string, version keytable.Version) Standing 
 	if e := q.newest[key]; e != nil {
 		switch {
 		case e.stage != taken || e.Deleted() || recency.Older(version, e.Version):
-			e.again = true
+			e.owes = r
+			e.repeatLocked()
 			return Coming
 		case !e.shows(version):
 			return Ahead
@@ -270,13 +267,14 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		if d.Type != cache.Deleted {
 			return r.judgeLocked(d.Key, d.Version)
 		}
-		e.again = true
+		e.repeatLocked()
 		switch {
 		case !e.Deleted():
 			return Ahead // the watch tells of the deletion
 		case e.stage == taken && named:
 			return Repeatable // behind the call under way, which may be of another deletion, or of none
 		}
+		e.owes = r
 		return Coming
 	}
 	known, exists := q.known.Get(d.Key)
@@ -291,6 +289,8 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 	if d.Type == cache.Deleted {
 		refusedEnd := letter != nil && letter.Type == api.Deleted
 		switch {
+		case doubtful && letter == nil && !exists && named:
+			return Repeatable // of a repeat that was refused, perhaps, of which the watch tells nothing
 		case doubtful && !refusedEnd && rv.Compare(at, q.frontier.observed) == rv.Newer:
 			return Ahead // the watch tells what came before the end, and the end
 		case doubtful || !exists && named:
@@ -319,32 +319,20 @@ func (r *Redelivery) noteLocked(key string, standing Standing) {
 	switch {
 	case standing == Past || standing == Ahead:
 		r.done++
-	case r.isOwedLocked(key):
-		r.resolveLocked(key, standing)
-	default:
-		r.owed = append(r.owed, owed{key: key, before: r.last, coming: standing == Coming})
+	case !r.isOwedLocked(key):
+		r.owed = append(r.owed, owed{key, r.last})
 	}
 	r.last = key
 }
 
 // resolveLocked notes what has become of a key that may be owed.
 func (r *Redelivery) resolveLocked(key string, standing Standing) {
-	switch standing {
-	case Past, Ahead:
+	if standing == Past || standing == Ahead {
 		r.settleLocked(key)
-	case Coming:
-		if i := r.indexLocked(key); i >= 0 {
-			r.owed[i].coming = true
-		}
 	}
 }
 
 func (r *Redelivery) isOwedLocked(key string) bool { return r.indexLocked(key) >= 0 }
-
-func (r *Redelivery) isComingLocked(key string) bool {
-	i := r.indexLocked(key)
-	return i >= 0 && r.owed[i].coming
-}
 
 func (r *Redelivery) indexLocked(key string) int {
 	return slices.IndexFunc(r.owed, func(o owed) bool { return o.key == key })
@@ -360,11 +348,16 @@ func (r *Redelivery) settleLocked(key string) {
 
 // givenBackLocked notes that the consumer has given e back for good. P may be nil.
 func (p *repeats) givenBackLocked(e *Entry) {
-	if p == nil || p.redelivery == nil || e.newer != nil {
-		return
+	if p != nil && p.redelivery != nil && e.owes == p.redelivery {
+		p.redelivery.settleLocked(e.Key)
 	}
-	if r := p.redelivery; r.isComingLocked(e.Key) {
-		r.settleLocked(e.Key)
+}
+
+// repeatLocked has an entry tell the consumer of its state also if the consumer has that already. The
+// consumer reads this without the lock, so an entry that it has is marked when it comes back.
+func (e *Entry) repeatLocked() {
+	if e.stage != taken {
+		e.again = true
 	}
 }
 

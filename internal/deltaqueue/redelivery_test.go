@@ -260,3 +260,20 @@ func TestPositionDoesNotPassWhatIsYetToBePut(t *testing.T) {
 		})
 	}
 }
+
+// A redelivery may judge a key while the consumer has its entry: the race detector watches.
+func TestJudgeBesideTheConsumer(t *testing.T) {
+	q, _, r := redelivering(t, 1, nil)
+	require.NoError(t, q.Put(t.Context(), deltaqueue.Delta{Type: cache.Deleted, Key: "k", Version: version("55")}))
+	e, err := q.Take(t.Context())
+	require.NoError(t, err)
+	judged := make(chan error)
+	go func() {
+		_, err := r.Judge(t.Context(), "k", version("54"))
+		judged <- err
+	}()
+	require.False(t, e.Again())
+	require.NoError(t, <-judged)
+	q.Done(e)
+	require.NoError(t, r.Settled(t.Context()))
+}

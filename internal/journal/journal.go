@@ -83,17 +83,18 @@ func New(store Store, failed func(error)) *Journal {
 
 // Begin writes down keys before the handler is called for them. If that fails, the handler is
 // called all the same, and a save follows. It is not called if ctx has ended before they were
-// written: a process that is killed while it ends would leave what its handler knows to nobody.
+// written: otherwise a kill during the shutdown could leave an object in the sink whose deletion no
+// later process would deliver.
 func (j *Journal) Begin(ctx context.Context, keys []string) (mayCall bool) {
-	if !j.add(keys) {
-		return true
+	if missing, isOn := j.add(keys); !missing || !isOn {
+		return !missing || ctx.Err() == nil
 	}
 	if !j.take(ctx) {
 		return false
 	}
 	defer j.give()
-	if !j.add(keys) { // another worker has written them meanwhile
-		return true
+	if missing, isOn := j.add(keys); !missing || !isOn { // another worker has written them, or has failed
+		return !missing || ctx.Err() == nil
 	}
 	err := j.appendRecords(ctx)
 	if err != nil {
@@ -138,8 +139,9 @@ func (j *Journal) Has(key string) bool {
 	return j.begun[key]
 }
 
-// add adds keys that are not written down, and reports whether the store lacks any.
-func (j *Journal) add(keys []string) (missing bool) {
+// add adds keys that are not written down, and reports whether the store lacks any, and whether it
+// can be appended to.
+func (j *Journal) add(keys []string) (missing, isOn bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, key := range keys {
@@ -150,7 +152,7 @@ func (j *Journal) add(keys []string) (missing bool) {
 		}
 		missing = missing || !written
 	}
-	return missing && j.state == on
+	return missing, j.state == on
 }
 
 func (j *Journal) addLocked(key string) {

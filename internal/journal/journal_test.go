@@ -190,3 +190,24 @@ func TestAJournalIsFullWhenItIsLargerThanTheCheckpoint(t *testing.T) {
 func reading(unsettled ...string) func(func([]string, []api.DeadLetter)) {
 	return func(begin func([]string, []api.DeadLetter)) { begin(unsettled, nil) }
 }
+
+// ending is a store that does nothing once the context has ended.
+type ending struct{}
+
+func (ending) Append(ctx context.Context, _ []byte) error { return context.Cause(ctx) }
+func (ending) Sync(ctx context.Context) error             { return context.Cause(ctx) }
+
+// Once the run has ended, no handler may be called for what is not written, also after an append that
+// has failed with that.
+func TestNothingBeginsAfterTheEnd(t *testing.T) {
+	for range 50 { // whether an append is tried is up to a select
+		j := journal.New(ending{}, func(error) {})
+		j.Continue(slices.Values([]string{}), 0, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		require.True(t, j.Begin(ctx, []string{"a/0"}))
+		cancel()
+		require.False(t, j.Begin(ctx, []string{"a/1"}))
+		require.False(t, j.Begin(ctx, []string{"a/2"}))
+		require.True(t, j.Begin(ctx, []string{"a/0"}), "it was written before")
+	}
+}

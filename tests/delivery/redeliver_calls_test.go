@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -343,4 +344,62 @@ func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The handler has refused the deletion of a named key, and the run has ended. The next one delivers
+// it, also if the server has gone on meanwhile: the watch has nothing to tell of the key.
+func TestRedeliverOfAKeyThatWasRefused(t *testing.T) {
+	for name, goesOn := range map[string]bool{"still": false, "the server goes on": true} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var failing atomic.Bool
+				failing.Store(true)
+				b := harness.Batches{Fail: func(batch []string) error {
+					if failing.Load() {
+						return refusing(batch, "a/2")
+					}
+					return nil
+				}}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: &harness.MemoryCheckpoint{}})
+				stop := w.Run(i)
+				time.Sleep(time.Minute)
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+				time.Sleep(10 * time.Second)
+				stop()
+				require.ErrorIs(t, <-done, informer.ErrStopped)
+				failing.Store(false)
+				b.Forget()
+				if goesOn {
+					w.CreateKubeSystem()
+				}
+				w.Run(i)
+				time.Sleep(10 * time.Minute)
+				require.Equal(t, []string{"delete a/2 unknown"}, b.Events())
+				require.Nil(t, i.Status().Redelivery)
+			})
+		})
+	}
+}
+
+// A key that changes faster than the handler takes its changes in is delivered again, too.
+func TestRedeliverOfABusyKey(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		var r harness.Recorder
+		r.Before = func(string) { time.Sleep(300 * time.Millisecond) }
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r, Workers: 4}, &r)
+		done := make(chan error, 1)
+		for n := range 600 {
+			if n == 100 {
+				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+			}
+			w.UpdatePod("a/1", fmt.Sprint(n))
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Len(t, done, 1, "it has returned while the key is busy")
+		require.NoError(t, <-done)
+		require.Contains(t, r.Events(), "update a/2")
+	})
 }

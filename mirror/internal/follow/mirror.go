@@ -149,7 +149,8 @@ func (m *Mirror) RunUnit(ctx context.Context, u fleet.Unit) error {
 	return m.Fleet.RunUnit(ctx, u)
 }
 
-// Remove removes a cluster, as Fleet.Remove does. What of it is not written then stays so.
+// Remove removes a cluster, as Fleet.Remove does. Its changes that are not written by then are
+// dropped.
 func (m *Mirror) Remove(name string) (ended <-chan struct{}) {
 	removed, forgotten := m.Fleet.Remove(name), make(chan struct{})
 	m.removals.Go(func() {

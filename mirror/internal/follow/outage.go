@@ -97,8 +97,8 @@ func (o *outage) writtenLocked(of target, events []informer.Event) (line string)
 	return fmt.Sprintf("writing again, after %s", time.Since(o.began).Round(time.Millisecond))
 }
 
-// forget gives up what of some units is not written: it is for their next owner to write, or for
-// nobody.
+// forget drops the failed writes of some units, because their next owner writes them, or their
+// cluster was removed.
 func (o *outage) forget(some func(fleet.Unit) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
