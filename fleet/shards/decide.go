@@ -57,8 +57,6 @@ type failure struct {
 // decide looks at everything whenever something has changed, until ctx has ended and all units are
 // given up.
 func (r *Replica) decide(ctx, life context.Context) {
-	life, end := context.WithCancel(life)
-	defer end()
 	d := &decider{
 		Replica: r, life: life, weighed: time.Now(),
 		retryUnits: map[fleet.Unit]time.Time{}, retryChores: map[string]time.Time{}, busy: map[string]bool{},
@@ -73,9 +71,6 @@ func (r *Replica) decide(ctx, life context.Context) {
 		next, over := d.look()
 		if over {
 			return
-		}
-		if d.stopping && r.terms.get() == nil {
-			end() // the server is away: nothing can be released
 		}
 		timer.Reset(time.Until(next))
 		select {

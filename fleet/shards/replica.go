@@ -120,8 +120,7 @@ func (r *Replica) Identity() string { return r.identity }
 
 // Run takes part in the fleet until ctx ends, and then hands its units out: it returns when every
 // RunUnit has returned, all units are released and the member Lease is deleted. While the API
-// server cannot be reached, it tries to release units until RenewDeadline after the last renewal,
-// and to delete the Lease for half of RenewDeadline.
+// server cannot be reached, it tries that for no longer than RenewDeadline.
 //
 // Errors of requests are in Status; Run goes on. It returns an error if this replica was run
 // before.

@@ -64,18 +64,6 @@ func TestStoppedReplicaHandsOver(t *testing.T) {
 	})
 }
 
-// A replica that cannot reach the API server stops in time, however many units it has.
-func TestStopWithoutServerEndsInTime(t *testing.T) {
-	bubble(t, 40, func(t *testing.T, w *world) {
-		a := w.start("a")
-		w.covered(settled)
-		a.net.partition()
-		began := time.Now()
-		w.end(a)
-		require.LessOrEqual(t, time.Since(began), 15*time.Second, "its units for RenewDeadline, and its member Lease for half of it")
-	})
-}
-
 func TestJoiningMemberTakesItsShareOnly(t *testing.T) {
 	bubble(t, 60, func(t *testing.T, w *world) {
 		a, b := w.start("a"), w.start("b")
