@@ -105,7 +105,9 @@ func TestPostgresPlans(t *testing.T) {
 			require.NoError(t, sink.Close())
 			written := readsOf(t, address)
 			require.Equal(t, made.scans, written.scans)
-			require.Less(t, written.entries-made.entries, int64(2*changes))
+			// Entries of dead rows count too, while other sessions may see them. To look through the
+			// whole index for each batch would take 90,000.
+			require.Less(t, written.entries-made.entries, int64(10*changes))
 			require.Less(t, written.rows-made.rows, int64(2*changes))
 
 			query(t, address, `VACUUM objects`) // says which pages need not be looked at
