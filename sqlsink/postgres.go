@@ -30,7 +30,7 @@ var _ database = (*postgres)(nil)
 //
 //   - A process that is stopped in the middle of its transaction does not hold it longer than
 //     idle_in_transaction_session_timeout, and one that waits for it says so after lock_timeout.
-//   - The session of the presence is idle as long as this process lives, and its lock ends with it.
+//   - The presence holds its lock in an idle session, which the server must not end.
 //   - A machine that is gone is noticed by the server within ten seconds, which is less than a
 //     Lease lasts. The default is two hours.
 //   - The statements that merge rows join few with many. A plan that reads the whole table for

@@ -133,7 +133,7 @@ func stagedBytes(t *testing.T, address, table string) string {
 	return sizes[0]
 }
 
-// What a transaction has staged that fails gives its space back, as do removals, which have no
+// A transaction that fails gives the space of its staged rows back. So do removals, whose rows have no
 // objects.
 func TestStagedRowsGiveTheirSpaceBack(t *testing.T) {
 	t.Parallel()

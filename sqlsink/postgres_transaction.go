@@ -85,8 +85,8 @@ func (p *postgres) try(ctx context.Context, t transaction) (err error) {
 		if !complete && !conn.IsClosed() {
 			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackPatience)
 			defer cancel()
-			// What was staged is undone, but keeps its space. The pool closes a connection whose
-			// transaction has not ended.
+			// ROLLBACK removes what was staged, and TRUNCATE gives its space back. The pool closes a
+			// connection whose transaction has not ended.
 			_, _ = conn.Exec(within, `ROLLBACK; TRUNCATE staged_rows, staged_parts`)
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,8 +30,13 @@ type sqliteFile struct {
 var _ database = (*sqliteFile)(nil)
 
 // realPath is the one name of a file that may have others. It makes an empty file where none is, with
-// the rights that SQLite would give it.
+// the rights that SQLite would give it. It does not open a file that is there: to close that would
+// end the locks that SQLite has on it in this process.
 func realPath(path string) (string, error) {
+	file, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
 	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err == nil {
 		err = made.Close()

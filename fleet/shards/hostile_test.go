@@ -220,7 +220,7 @@ func TestDeletedMemberLeaseLastsToItsEnd(t *testing.T) {
 func TestAnswerFromBeforeNewMemberLeaseTakesNothing(t *testing.T) {
 	bubble(t, 6, func(t *testing.T, w *world) {
 		asked, arrive := make(chan struct{}), make(chan struct{})
-		var late atomic.Pointer[string] // the Lease of which the first answer is late
+		var late atomic.Pointer[string] // the Lease whose first answer is late
 		config := w.server.Config()
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(req *http.Request) (*http.Response, error) {

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A member of which nothing is known but that it has no Lease counts as dead for as long as a unit
-// names it, and is forgotten then.
+// A member without a Lease counts as dead while a unit names it. Later it is forgotten.
 func TestMemberWithoutLeaseIsForgotten(t *testing.T) {
 	seen := newObserved(time.Second, func() {})
 	d := &decider{Replica: &Replica{config: Config{Name: "test", LeaseDuration: defaultLeaseDuration}, seen: seen}}

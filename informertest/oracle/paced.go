@@ -12,8 +12,7 @@ import (
 // A server that answers each list with "Retry-After: 1" is asked once a second, and once more
 // whether it responds, or without a shardSelector that it refuses without naming it. One that ends
 // each watch when it has lasted for a second gets a watch, and two questions what state it is in,
-// each two seconds.
-// Of informers whose backoff grows, the others are asked less often than that.
+// each two seconds. Of informers whose backoff grows, the others are asked less often than that.
 const Requests = 2*60 + 5
 
 func paced() Validator {

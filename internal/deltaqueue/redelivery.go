@@ -32,6 +32,9 @@ const (
 	Repeatable
 )
 
+// isOwed reports whether the redelivery has to wait for a key.
+func (s Standing) isOwed() bool { return s != Past && s != Ahead }
+
 // Redelivery puts states again that the consumer has acknowledged. They are repeats: they wait
 // behind all changes that a producer has put, the resume point does not wait for them, and few of
 // them wait at a time.
@@ -239,7 +242,7 @@ func (r *Redelivery) judgeLocked(key string, version keytable.Version) Standing 
 		switch {
 		case e.stage != taken || e.Deleted() || recency.Older(version, e.Version):
 			e.owes = r
-			e.repeatLocked()
+			e.tellAgainLocked()
 			return Coming
 		case !e.shows(version):
 			return Ahead
@@ -267,7 +270,7 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		if d.Type != cache.Deleted {
 			return r.judgeLocked(d.Key, d.Version)
 		}
-		e.repeatLocked()
+		e.tellAgainLocked()
 		switch {
 		case !e.Deleted():
 			return Ahead // the watch tells of the deletion
@@ -290,7 +293,7 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		refusedEnd := letter != nil && letter.Type == api.Deleted
 		switch {
 		case doubtful && letter == nil && !exists && named:
-			return Repeatable // of a repeat that was refused, perhaps, of which the watch tells nothing
+			return Repeatable // the doubt may be of such a deletion, and then the watch tells nothing
 		case doubtful && !refusedEnd && rv.Compare(at, q.frontier.observed) == rv.Newer:
 			return Ahead // the watch tells what came before the end, and the end
 		case doubtful || !exists && named:
@@ -317,7 +320,7 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 func (r *Redelivery) noteLocked(key string, standing Standing) {
 	key = strings.Clone(key)
 	switch {
-	case standing == Past || standing == Ahead:
+	case !standing.isOwed():
 		r.done++
 	case !r.isOwedLocked(key):
 		r.owed = append(r.owed, owed{key, r.last})
@@ -327,7 +330,7 @@ func (r *Redelivery) noteLocked(key string, standing Standing) {
 
 // resolveLocked notes what has become of a key that may be owed.
 func (r *Redelivery) resolveLocked(key string, standing Standing) {
-	if standing == Past || standing == Ahead {
+	if !standing.isOwed() {
 		r.settleLocked(key)
 	}
 }
@@ -353,9 +356,9 @@ func (p *repeats) givenBackLocked(e *Entry) {
 	}
 }
 
-// repeatLocked has an entry tell the consumer of its state also if the consumer has that already. The
-// consumer reads this without the lock, so an entry that it has is marked when it comes back.
-func (e *Entry) repeatLocked() {
+// tellAgainLocked has an entry tell the consumer of its state also if the consumer has that already.
+// The consumer reads this without the lock, so an entry that it has is marked when it comes back.
+func (e *Entry) tellAgainLocked() {
 	if e.stage != taken {
 		e.again = true
 	}

@@ -143,8 +143,8 @@ func (r *row) add(err error) {
 	r.err, r.last = err, now
 }
 
-// FailingSince returns when the first of two rows of failures has begun, each of which is zero if it
-// has ended.
+// FailingSince returns the earlier of two times at which failures have begun. The zero time stands for
+// failures that have ended.
 func FailingSince(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

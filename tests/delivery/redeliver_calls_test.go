@@ -33,20 +33,42 @@ func holding(r *harness.Recorder, call string) (free chan struct{}) {
 	return free
 }
 
+// held follows pods with a handler whose update of a/1 waits until free is closed.
+func held(w *harness.World, r *harness.Recorder, keys ...string) (i informer.ResourceVersionInformer, free chan struct{}) {
+	w.CreatePods(keys...)
+	free = holding(r, "update a/1")
+	i, _ = delivered(w, informer.InformerConfig{Handler: r}, r)
+	return i, free
+}
+
+// redeliver calls Redeliver in a goroutine.
+func redeliver(ctx context.Context, i informer.ResourceVersionInformer, o informer.RedeliverOptions) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- i.Redeliver(ctx, o) }()
+	return done
+}
+
+// refusingWhile has a handler refuse a key at times.
+func refusingWhile(is *atomic.Bool, key string) func(batch []string) error {
+	return func(batch []string) error {
+		if is.Load() {
+			return refusing(batch, key)
+		}
+		return nil
+	}
+}
+
 // The deletion of a key that is named is delivered also if the key has come and gone, and waits.
 func TestRedeliverOfAKeyThatCameAndWent(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/1")
 		var r harness.Recorder
-		free := holding(&r, "update a/1")
-		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		i, free := held(w, &r, "a/1")
 		w.UpdatePod("a/1", "busy")
 		synctest.Wait()
 		w.CreatePods("a/2")
 		w.DeletePods("a/2")
 		synctest.Wait()
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/2"}})
 		time.Sleep(time.Second)
 		close(free)
 		require.NoError(t, <-done)
@@ -58,14 +80,11 @@ func TestRedeliverOfAKeyThatCameAndWent(t *testing.T) {
 // The same if the key comes and goes while its deletion waits.
 func TestRedeliverOfAKeyThatComesAndGoes(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/1")
 		var r harness.Recorder
-		free := holding(&r, "update a/1")
-		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		i, free := held(w, &r, "a/1")
 		w.UpdatePod("a/1", "busy")
 		synctest.Wait()
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/2"}})
 		time.Sleep(time.Second)
 		w.CreatePods("a/2")
 		synctest.Wait()
@@ -83,14 +102,11 @@ func TestRedeliverDuringACall(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
 				var r harness.Recorder
-				free := holding(&r, "update a/1")
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+				i, free := held(w, &r, "a/1")
 				w.UpdatePod("a/1", "changed")
 				synctest.Wait()
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), o) }()
+				done := redeliver(t.Context(), i, o)
 				time.Sleep(time.Second)
 				close(free)
 				require.NoError(t, <-done)
@@ -106,18 +122,15 @@ func TestRedeliverOfAKeyThatIsGoneDuringACall(t *testing.T) {
 	for name, busy := range map[string]bool{"idle": false, "call under way": true} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
 				var r harness.Recorder
-				free := holding(&r, "update a/1")
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+				i, free := held(w, &r, "a/1")
 				if busy {
 					w.UpdatePod("a/1", "changed")
 					synctest.Wait()
 				}
 				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})()
 				w.DeletePods("a/1")
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1"}}) }()
+				done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/1"}})
 				time.Sleep(time.Second)
 				close(free)
 				require.NoError(t, <-done)
@@ -130,12 +143,9 @@ func TestRedeliverOfAKeyThatIsGoneDuringACall(t *testing.T) {
 // A change that takes the place of a redelivery that waits has a time of arrival.
 func TestChangeInPlaceOfARedeliveryGrowsOld(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/1", "a/2")
 		var r harness.Recorder
-		free := holding(&r, "update a/1")
-		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		i, free := held(w, &r, "a/1", "a/2")
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{})
 		time.Sleep(time.Second)
 		w.UpdatePod("a/2", "changed")
 		time.Sleep(time.Minute)
@@ -163,8 +173,7 @@ func TestRedeliverOfAKeyThatIsAskedForAtTheEnd(t *testing.T) {
 		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
 		end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(500)})
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1"}}) }()
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/1"}})
 		time.Sleep(time.Second)
 		close(free)
 		time.Sleep(10 * time.Second)
@@ -187,19 +196,13 @@ func TestRedeliverHoldsUpNoCheckpoint(t *testing.T) {
 			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				w.CreatePods("a/1", "a/2", "a/3")
 				var failing atomic.Bool
-				b := harness.Batches{Fail: func(batch []string) error {
-					if failing.Load() {
-						return refusing(batch, "a/2")
-					}
-					return nil
-				}}
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
 				store := &harness.MemoryCheckpoint{}
 				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, WatchListPageSize: 1, CheckpointInterval: time.Hour})
 				w.Run(i)
 				time.Sleep(3 * time.Minute)
 				failing.Store(fails)
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+				done := redeliver(t.Context(), i, informer.RedeliverOptions{})
 				time.Sleep(3 * time.Minute)
 				end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Delay(5 * time.Second)})
 				w.Relist()
@@ -217,7 +220,6 @@ func TestRedeliverHoldsUpNoCheckpoint(t *testing.T) {
 // What waits when Run ends is not kept: it is out of the budget.
 func TestObjectsAreNotKeptAfterRun(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(500)...)
 		var pods []*unstructured.Unstructured
 		for _, key := range harness.Keys(500) {
 			pods = append(pods, harness.Object(harness.Pods, key, strings.Repeat("x", 1000)))
@@ -274,8 +276,7 @@ func TestRedeliverWithTheContextOfRun(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { defer close(ended); i.RunWithContext(ctx) }()
 			time.Sleep(time.Second)
-			done := make(chan error, 1)
-			go func() { done <- i.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 10}) }()
+			done := redeliver(ctx, i, informer.RedeliverOptions{PerSecond: 10})
 			time.Sleep(5 * time.Second)
 			cancel()
 			err := <-done
@@ -292,15 +293,12 @@ func TestRedeliverWithTheContextOfRun(t *testing.T) {
 // A call of a redelivery that was given up is none of the next one.
 func TestRedeliverDuringACallOfAnother(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/1")
 		var r harness.Recorder
-		free := holding(&r, "update a/1")
-		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		i, free := held(w, &r, "a/1")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.Error(t, i.Redeliver(ctx, informer.RedeliverOptions{}))
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{})
 		time.Sleep(time.Second)
 		close(free)
 		require.NoError(t, <-done)
@@ -316,12 +314,7 @@ func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
 			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				w.CreatePods("a/1")
 				var failing atomic.Bool
-				b := harness.Batches{Fail: func(batch []string) error {
-					if failing.Load() {
-						return refusing(batch, "a/1")
-					}
-					return nil
-				}}
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
 				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 				w.Run(i)
 				time.Sleep(time.Minute)
@@ -355,17 +348,11 @@ func TestRedeliverOfAKeyThatWasRefused(t *testing.T) {
 				w.CreatePods("a/1")
 				var failing atomic.Bool
 				failing.Store(true)
-				b := harness.Batches{Fail: func(batch []string) error {
-					if failing.Load() {
-						return refusing(batch, "a/2")
-					}
-					return nil
-				}}
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
 				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: &harness.MemoryCheckpoint{}})
 				stop := w.Run(i)
 				time.Sleep(time.Minute)
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+				done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/2"}})
 				time.Sleep(10 * time.Second)
 				stop()
 				require.ErrorIs(t, <-done, informer.ErrStopped)
@@ -390,10 +377,10 @@ func TestRedeliverOfABusyKey(t *testing.T) {
 		var r harness.Recorder
 		r.Before = func(string) { time.Sleep(300 * time.Millisecond) }
 		i, _ := delivered(w, informer.InformerConfig{Handler: &r, Workers: 4}, &r)
-		done := make(chan error, 1)
+		var done <-chan error
 		for n := range 600 {
 			if n == 100 {
-				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+				done = redeliver(t.Context(), i, informer.RedeliverOptions{})
 			}
 			w.UpdatePod("a/1", fmt.Sprint(n))
 			time.Sleep(100 * time.Millisecond)

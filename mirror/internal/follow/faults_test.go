@@ -247,7 +247,8 @@ func TestGivesUpADatabaseThatIsDown(t *testing.T) {
 	require.ErrorContains(t, r.stop(), "power is gone")
 }
 
-// What of a cluster is not written when it is removed is not missed: the others are written again.
+// An outage ends when the other clusters are written again. Changes of a removed cluster are not waited
+// for.
 func TestOutageOfARemovedCluster(t *testing.T) {
 	t.Parallel()
 	here, there := mirrortest.NewCluster(t, "here", 30, informertest.Options{}), mirrortest.NewCluster(t, "there", 30, informertest.Options{})

@@ -62,7 +62,7 @@ type Mirror struct {
 	outage  *outage
 	began   time.Time
 	last    atomic.Pointer[[]display.Row] // after the end
-	// removals are of clusters whose informers are to end.
+	// removals are the goroutines that wait for the informers of removed clusters.
 	removals sync.WaitGroup
 
 	mu       sync.Mutex
