@@ -18,10 +18,10 @@ import (
 type Gate struct {
 	t       testing.TB
 	address string
-	behind  string
 
 	mu       sync.Mutex
-	listener net.Listener
+	behind   string       // the address of the server
+	listener net.Listener // nil while the gate is shut
 	conns    map[net.Conn]bool
 	going    sync.WaitGroup
 }
@@ -29,6 +29,7 @@ type Gate struct {
 func NewGate(t testing.TB, c Cluster) *Gate {
 	g := &Gate{t: t, address: freeAddress(t), conns: map[net.Conn]bool{}}
 	g.Lead(c)
+	g.Open()
 	t.Cleanup(g.Shut)
 	return g
 }
@@ -73,23 +74,36 @@ func (g *Gate) Open() {
 	})
 }
 
-// Lead lets the gate lead to a cluster from now on.
+// Lead cuts all connections, and lets new ones lead to a cluster. The gate keeps its port meanwhile,
+// which another process could get.
 func (g *Gate) Lead(to Cluster) {
-	g.Shut()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.behind = strings.TrimPrefix(to.Server.URL(), "http://")
-	g.Open()
+	g.cutLocked()
 }
 
-// pass connects the two sides until either ends, unless the gate was shut meanwhile.
+func (g *Gate) cutLocked() {
+	for conn := range g.conns {
+		conn.Close()
+	}
+	clear(g.conns)
+}
+
+// pass connects the two sides until either ends, unless the gate was shut meanwhile, or leads to
+// another cluster.
 func (g *Gate) pass(through net.Listener, conn net.Conn) {
-	server, err := net.Dial("tcp", g.behind)
+	g.mu.Lock()
+	behind := g.behind
+	g.mu.Unlock()
+	server, err := net.Dial("tcp", behind)
 	if err != nil {
 		conn.Close()
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.listener != through {
+	if g.listener != through || g.behind != behind {
 		conn.Close()
 		server.Close()
 		return
@@ -113,10 +127,7 @@ func (g *Gate) Shut() {
 	}
 	g.listener.Close()
 	g.listener = nil
-	for conn := range g.conns {
-		conn.Close()
-	}
-	clear(g.conns)
+	g.cutLocked()
 	g.mu.Unlock()
 	g.going.Wait()
 }
