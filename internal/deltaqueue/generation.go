@@ -34,6 +34,9 @@ func (g *generation) begin(number uint64) {
 	g.tombstones.Clear()
 }
 
+// isOn reports whether the generation of a number is under way.
+func (g *generation) isOn(number uint64) bool { return g.underWay && g.number == number }
+
 // BeginGeneration starts a generation: what Shown is told from here on belongs
 // to it. One that never ends has no effect beyond the objects that it showed.
 func (q *Queue) BeginGeneration() {
@@ -63,6 +66,12 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	}
 	if c.Marked && !c.SameVersion {
 		if known, ok := q.known.Get(key); ok && recency.Older(version, known) {
+			return true
+		}
+	}
+	if !c.SameVersion {
+		refused, in, exists := q.refusedLocked(key)
+		if exists && q.generation.isOn(in) && recency.Older(version, keytable.Version{ResourceVersion: refused}) {
 			return true
 		}
 	}

@@ -32,7 +32,15 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.refuseLocked(e)
 	q.finishLocked(e)
+}
+
+// refuseLocked notes that what an entry ends with is not tried again.
+func (q *Queue) refuseLocked(e *Entry) {
+	if q.refusals != nil {
+		q.refusals.Refuse(e.Key, e.Version.ResourceVersion, e.generation)
+	}
 }
 
 // Skip gives the newest delta of an entry up for good, because its object cannot
@@ -49,6 +57,7 @@ func (q *Queue) Skip(e *Entry, lost func()) {
 	if len(e.Deltas) > 1 { // a deletion, and what came after it
 		q.deleteLocked(e.Key, e.Deltas[0].Version)
 	}
+	q.refuseLocked(e)
 	q.finishLocked(e)
 }
 

@@ -39,6 +39,15 @@ type Known interface {
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }
 
+// Refusals remembers the states that the consumer was given in vain and that are not tried again. The
+// queue calls it while it holds its own lock; Refusals must not call the queue.
+type Refusals interface {
+	// Refuse notes that a state which a generation showed is not tried again.
+	Refuse(key, resourceVersion string, generation uint64)
+	// Refused returns the newest such state of a key, until the consumer has acknowledged another one.
+	Refused(key string) (resourceVersion string, generation uint64, exists bool)
+}
+
 // DefaultLimit is the default of Options.Limit.
 const DefaultLimit = 1000
 
@@ -46,6 +55,8 @@ const DefaultLimit = 1000
 type Options struct {
 	// Known is required.
 	Known Known
+	// Refusals, if given, keeps states away that are older than what the consumer has refused.
+	Refusals Refusals
 	// Limit is the number of entries from which on Put waits. Default: DefaultLimit.
 	Limit int
 	// Budget has the bytes of the objects in them, from Put until they are given
@@ -95,6 +106,7 @@ type Options struct {
 // Queue is a bounded queue of deltas. It owns no goroutine.
 type Queue struct {
 	known          Known
+	refusals       Refusals // nil for none
 	limit          int
 	waiting        *waiting.Line
 	skipUnchanged  bool
@@ -144,6 +156,7 @@ func New(opts Options) *Queue {
 	}
 	q := &Queue{
 		known:          opts.Known,
+		refusals:       opts.Refusals,
 		limit:          opts.Limit,
 		skipUnchanged:  opts.SkipUnchanged,
 		everyChange:    opts.EveryChange,
@@ -180,8 +193,8 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 }
 
 // Stale reports whether d, which a watch told, is not newer than what is known
-// of its key, or of an object whose deletion was put not long ago. A deletion may carry
-// the version of the state that it ended.
+// of its key, or of an object whose deletion was put not long ago, or is older than what the
+// consumer has refused. A deletion may carry the version of the state that it ended.
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -191,6 +204,9 @@ func (q *Queue) Stale(d Delta) bool {
 	if e := q.newest[d.Key]; e != nil && e.newest().FinalStateUnknown() {
 		return false // what a sweep deleted was gone by then, at no version that is known
 	}
+	if q.isBeforeRefusalLocked(d) {
+		return true
+	}
 	version, ok := q.versionLocked(d.Key)
 	if !ok {
 		return false
@@ -198,6 +214,25 @@ func (q *Queue) Stale(d Delta) bool {
 	// A queue that goes on from a checkpoint knows what was acknowledged beyond its resume point.
 	told := func() bool { return q.phase.isResumed() || q.toldLocked(d) }
 	return recency.Stale(d.Type == cache.Deleted, d.Version, version, q.frontier.observed, told)
+}
+
+// isBeforeRefusalLocked reports whether d, which a watch told, is older than the state of its key that
+// the consumer has refused, and nothing newer waits.
+func (q *Queue) isBeforeRefusalLocked(d Delta) bool {
+	refused, generation, exists := q.refusedLocked(d.Key)
+	if !exists || q.newest[d.Key] != nil {
+		return false
+	}
+	told := func() bool { return q.phase.isResumed() || q.generation.isOn(generation) }
+	// As after a deletion, what comes in the refused version itself may be told.
+	return recency.Stale(true, d.Version, keytable.Version{ResourceVersion: refused}, q.frontier.observed, told)
+}
+
+func (q *Queue) refusedLocked(key string) (resourceVersion string, generation uint64, exists bool) {
+	if q.refusals == nil {
+		return "", 0, false
+	}
+	return q.refusals.Refused(key)
 }
 
 // toldLocked reports whether a generation is under way and has told of the key of d.

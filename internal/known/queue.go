@@ -8,7 +8,10 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-var _ deltaqueue.Known = (*Versions)(nil)
+var (
+	_ deltaqueue.Known    = (*Versions)(nil)
+	_ deltaqueue.Refusals = (*Versions)(nil)
+)
 
 // Attach has each change of the queue written to journal, if there is one, and changed, if there
 // is one, called after it. It is called before each run: the queue of a run writes to its own.

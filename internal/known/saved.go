@@ -82,15 +82,15 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 }
 
 // endLetters leaves out the dead letters whose change the handler has taken in while they were saved.
+// The others stand for all changes of their keys up to the resource version of the checkpoint.
 func (s *Saved) endLetters() {
-	var ended []string
+	resume := s.Metadata[checkpoint.MetadataResourceVersion]
 	for letter := range s.begun.letters() {
 		if known, exists := s.table.Get(letter.Key); exists && isTaken(letter, known) {
-			ended = append(ended, letter.Key)
+			s.begun.remove(letter.Key)
+			continue
 		}
-	}
-	for _, key := range ended {
-		s.begun.remove(key)
+		s.begun.doubts[letter.Key] = doubt{letter: letter, refused: rv.AtLeast(letter.ResourceVersion, resume)}
 	}
 }
 
@@ -144,7 +144,9 @@ func (v *Versions) AdoptDeadLetters(s Saved) {
 	defer v.mu.Unlock()
 	for letter := range s.begun.letters() {
 		if known, exists := v.reading().Get(letter.Key); !exists || !isTaken(letter, known) {
-			v.unsettled = v.unsettled.set(letter.Key, doubt{v.reading().Generation(), letter})
+			d, _ := s.begun.of(letter.Key)
+			d.shown = v.reading().Generation()
+			v.unsettled = v.unsettled.set(letter.Key, d)
 		}
 	}
 }

@@ -28,6 +28,10 @@ type doubt struct {
 	shown uint64
 	// letter, if there is one, is what the handler has refused for good.
 	letter *api.DeadLetter
+	// refused is the resource version of the newest state that is not tried again, empty if there is
+	// none. The generation refusedIn showed that state.
+	refused   string
+	refusedIn uint64
 }
 
 // of returns that of a key, and whether there is one.
@@ -147,7 +151,9 @@ func (v *Versions) Settle(key string, certain bool) {
 		v.unsettled.remove(key)
 		return
 	}
-	v.unsettled = v.unsettled.set(key, doubt{v.reading().Generation(), v.unsettled.letterOf(key)})
+	d, _ := v.unsettled.of(key)
+	d.shown = v.reading().Generation()
+	v.unsettled = v.unsettled.set(key, d)
 }
 
 // Bury keeps a dead letter, until its key is settled or forgotten, and returns it: it goes on with
@@ -164,7 +170,9 @@ func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, o
 		letter.FirstError, letter.Since = before.FirstError, before.Since
 		letter.Attempts += before.Attempts
 	}
-	v.unsettled = v.unsettled.set(letter.Key, doubt{v.reading().Generation(), &letter})
+	d, _ := v.unsettled.of(letter.Key)
+	d.shown, d.letter = v.reading().Generation(), &letter
+	v.unsettled = v.unsettled.set(letter.Key, d)
 	v.changes.Add(1)
 	changed := v.changed
 	v.mu.Unlock()
@@ -172,6 +180,26 @@ func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, o
 		changed()
 	}
 	return letter, true
+}
+
+// Refuse notes that a state which a generation showed is not tried again, if the handler has refused
+// a state of key. It is the queue's.
+func (v *Versions) Refuse(key, resourceVersion string, generation uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if d, unsettled := v.unsettled.of(key); unsettled {
+		d.refused, d.refusedIn = resourceVersion, generation
+		v.unsettled.set(key, d)
+	}
+}
+
+// Refused returns the resource version of the newest state of key that is not tried again, and the
+// generation that showed it. It is the queue's.
+func (v *Versions) Refused(key string) (resourceVersion string, generation uint64, exists bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	d, _ := v.unsettled.of(key)
+	return d.refused, d.refusedIn, d.refused != ""
 }
 
 // DeadLetters returns the dead letters, sorted by key.
@@ -236,7 +264,8 @@ func (v *Versions) UnsettledUnknown() (keys []string) {
 func (v *Versions) settleShown(key string, generation uint64) (unsettled bool) {
 	d, unsettled := v.unsettled.of(key)
 	if unsettled {
-		v.unsettled.set(strings.Clone(key), doubt{generation, d.letter}) // key is lent
+		d.shown = generation
+		v.unsettled.set(strings.Clone(key), d) // key is lent
 	}
 	return unsettled
 }

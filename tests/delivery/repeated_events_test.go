@@ -1,0 +1,159 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// versioned writes down what it is told with the versions, and refuses some of that.
+type versioned struct {
+	mu     sync.Mutex
+	told   []string
+	refuse string
+	// slow is what it takes ten seconds for.
+	slow string
+}
+
+func (v *versioned) OnBatch(_ context.Context, events []informer.Event) error {
+	v.mu.Lock()
+	var texts []string
+	for _, e := range events {
+		texts = append(texts, fmt.Sprintf("%s@%s", harness.EventText(e), e.ResourceVersion))
+	}
+	v.told = append(v.told, texts...)
+	refuse, slow := v.refuse, v.slow
+	v.mu.Unlock()
+	if texts[0] == slow {
+		time.Sleep(10 * time.Second)
+	}
+	if refuse == "" {
+		return nil
+	}
+	return refusing(texts, refuse)
+}
+
+// takeAll has it refuse nothing any more, and forget what it was told.
+func (v *versioned) takeAll() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.refuse, v.told = "", nil
+}
+
+func (v *versioned) since() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.told
+}
+
+// A proxy repeats the event of version 7, which the handler was never given, because it waited when a
+// newer state came. That state is a dead letter: what is older than that is not delivered, and so the
+// letter does not end. What is newer is.
+func TestRepeatedEventDoesNotEndADeadLetterOfANewerState(t *testing.T) {
+	one := func(rv string) *unstructured.Unstructured { return harness.WithUID(harness.Pod("a/1", rv), "one") }
+	another := func(rv string) *unstructured.Unstructured {
+		return harness.WithUID(harness.Pod("a/1", rv), "another")
+	}
+	changed := func(obj *unstructured.Unstructured) watch.Event {
+		return watch.Event{Type: watch.Modified, Object: obj}
+	}
+	created := func(obj *unstructured.Unstructured) watch.Event {
+		return watch.Event{Type: watch.Added, Object: obj}
+	}
+	deleted := func(obj *unstructured.Unstructured) watch.Event {
+		return watch.Event{Type: watch.Deleted, Object: obj}
+	}
+	for name, c := range map[string]struct {
+		missing bool // from the list
+		events  []watch.Event
+		// repeated is one of the events, or an older one.
+		repeated watch.Event
+		refuse   string
+		letter   informer.EventType
+		newer    watch.Event
+		taken    []string
+	}{
+		"a change": {
+			events:   []watch.Event{changed(one("7")), changed(one("8"))},
+			repeated: changed(one("7")),
+			refuse:   "a/1@8",
+			letter:   informer.Updated,
+			newer:    changed(one("9")),
+			taken:    []string{"update a/1@9"},
+		},
+		"a creation": {
+			missing:  true,
+			events:   []watch.Event{created(one("7")), changed(one("8"))},
+			repeated: created(one("7")),
+			refuse:   "a/1@8",
+			letter:   informer.Added,
+			newer:    changed(one("9")),
+			taken:    []string{"add a/1@9"},
+		},
+		"a deletion": {
+			events:   []watch.Event{changed(one("7")), deleted(one("8"))},
+			repeated: changed(one("7")),
+			refuse:   "a/1@8",
+			letter:   informer.Deleted,
+			newer:    created(another("9")),
+			taken:    []string{"delete a/1 unknown@5", "add a/1@9"},
+		},
+		"a deletion that another object of the name waits behind": {
+			events:   []watch.Event{deleted(one("6")), created(another("7")), changed(another("8"))},
+			repeated: created(another("7")),
+			refuse:   "delete a/1",
+			letter:   informer.Deleted,
+			newer:    changed(another("9")),
+			taken:    []string{"delete a/1 unknown@5", "add a/1@9"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := watch.NewFakeWithChanSize(100, false)
+				objects := []*unstructured.Unstructured{harness.Pod("a/2", "4")}
+				if !c.missing {
+					objects = append(objects, one("5"))
+				}
+				lw := &harness.Tap{
+					OnList:  harness.Lists(harness.List("5", "", objects...)),
+					OnWatch: harness.Watches(func() (watch.Interface, error) { return w, nil }, harness.Open()),
+				}
+				v := &versioned{refuse: c.refuse, slow: "update a/2@6"}
+				i := harness.Follow(nil, informer.InformerConfig{ListerWatcher: lw, ErrorHandler: harness.IgnoreErrors, BatchHandler: v, MaxAttempts: 3})
+				defer harness.Start(i.RunWithContext)()
+				synctest.Wait()
+				w.Modify(harness.Pod("a/2", "6"))
+				time.Sleep(time.Second)
+				for _, e := range c.events {
+					w.Action(e.Type, e.Object)
+				}
+				time.Sleep(2 * time.Minute)
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
+				letters := i.DeadLetters()
+				require.Equal(t, c.letter, letters[0].Type)
+
+				v.takeAll()
+				w.Action(c.repeated.Type, c.repeated.Object)
+				time.Sleep(2 * time.Minute)
+				require.Empty(t, v.since())
+				require.Equal(t, letters, i.DeadLetters())
+				require.EqualValues(t, 1, i.Status().Stale)
+
+				w.Action(c.newer.Type, c.newer.Object)
+				time.Sleep(2 * time.Minute)
+				require.Equal(t, c.taken, v.since())
+				require.Empty(t, i.DeadLetters())
+			})
+		})
+	}
+}
