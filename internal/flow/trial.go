@@ -181,7 +181,11 @@ func (t *trial) hand(ctx context.Context, part []Sent) error {
 
 // take acknowledges an event.
 func (t *trial) take(s *Sent) {
-	t.flow.Versions.Settle(s.Entry.Key, true)
+	if s.means == firstEnded {
+		t.flow.Versions.SettleEnd(s.Entry.Key)
+	} else {
+		t.flow.Versions.Settle(s.Entry.Key, true)
+	}
 	t.flow.acknowledge(t.queue, *s)
 	s.Entry, s.fate = nil, settled
 }

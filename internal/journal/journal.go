@@ -176,13 +176,17 @@ func (j *Journal) Acknowledge(key string, version keytable.Version, known keytab
 	}
 }
 
-// Forget notes that the handler has acknowledged that key is gone.
-func (j *Journal) Forget(key string) {
+// Forget notes that the handler has acknowledged that key is gone. Letter is the dead letter that the
+// key still has, nil for none.
+func (j *Journal) Forget(key string, letter *api.DeadLetter) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.begun, key)
 	if j.state != off {
 		j.records.Add(checkpoint.Gone, key, &keytable.Binary{})
+	}
+	if letter != nil {
+		j.addLetterLocked(*letter)
 	}
 }
 

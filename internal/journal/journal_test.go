@@ -91,7 +91,7 @@ func TestKeysAreWrittenBeforeTheyAreDelivered(t *testing.T) {
 	require.Len(t, s.records(t), 2, "it has a already")
 
 	j.Acknowledge("a", version("7"), keytable.Comparison{})
-	j.Forget("b")
+	j.Forget("b", nil)
 	require.False(t, j.Has("a"))
 	require.Empty(t, j.Begun())
 	require.Len(t, s.records(t), 2, "they are written with what comes next")

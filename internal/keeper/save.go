@@ -120,13 +120,13 @@ func (k *Keeper) hasBegun() bool { return k.journal != nil && len(k.journal.Begu
 // were written down ahead, and are not delivered any more.
 func (k *Keeper) conclude() {
 	for _, key := range k.journal.Begun() {
-		version, exists, unsettled := k.Versions.Delivered(key)
-		switch {
-		case unsettled:
+		version, exists := k.Versions.Get(key)
+		switch doubtful, _ := k.Versions.Doubt(key); {
+		case doubtful:
 		case exists:
 			k.journal.Acknowledge(key, version, keytable.Comparison{})
 		default:
-			k.journal.Forget(key)
+			k.journal.Forget(key, nil)
 		}
 	}
 }

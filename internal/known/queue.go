@@ -44,11 +44,13 @@ func (v *Versions) Set(key string, version keytable.Version, generation uint64) 
 	}
 }
 
-// Delete notes that the handler has acknowledged a deletion.
+// Delete notes that the handler has acknowledged a deletion, or that what it was not told of has come
+// and gone.
 func (v *Versions) Delete(key string) (existed bool) {
 	v.mu.Lock()
+	v.endLetter(key)
 	if v.journal != nil {
-		v.journal.Forget(key)
+		v.journal.Forget(key, v.unsettled.letterOf(key))
 	}
 	v.changes.Add(1)
 	existed = v.writing().Delete(key)

@@ -32,7 +32,22 @@ type doubt struct {
 	// none. The generation refusedIn showed that state.
 	refused   string
 	refusedIn uint64
+	// end tells whether the handler has taken in the deletion that the letter is about.
+	end end
 }
+
+// end is how far the handler has come with the deletion that a dead letter is about.
+type end uint8
+
+const (
+	// refusedEnd: it has not taken that in, or there is no such letter.
+	refusedEnd end = iota
+	// takenEnd: it has, and the queue is about to note it.
+	takenEnd
+	// pastEnd: the queue has, so that the handler has nothing of the key. The letter stands for what
+	// came in the place of that object.
+	pastEnd
+)
 
 // of returns that of a key, and whether there is one.
 func (u *unsettled) of(key string) (d doubt, ok bool) {
@@ -129,8 +144,8 @@ func (v *Versions) Delivered(key string) (version keytable.Version, exists, unse
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	version, exists = v.reading().Get(key)
-	_, unsettled = v.unsettled.of(key)
-	return version, exists, unsettled
+	d, doubtful := v.unsettled.of(key)
+	return version, exists, doubtful && d.end != pastEnd
 }
 
 // Doubt reports whether the last handler call for key panicked or failed, and what the handler has
@@ -152,8 +167,35 @@ func (v *Versions) Settle(key string, certain bool) {
 		return
 	}
 	d, _ := v.unsettled.of(key)
-	d.shown = v.reading().Generation()
+	d.shown, d.end = v.reading().Generation(), refusedEnd
 	v.unsettled = v.unsettled.set(key, d)
+}
+
+// SettleEnd notes that the handler has taken in the end of the object that it knew, and that another
+// one of its name is to come. The dead letter of that end stays if it stands for another one too:
+// until what is to come is settled, or gone.
+func (v *Versions) SettleEnd(key string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	d, _ := v.unsettled.of(key)
+	if d.letter == nil || d.letter.Type != api.Deleted || d.refused == d.letter.ResourceVersion {
+		v.unsettled.remove(key)
+		return
+	}
+	d.end = takenEnd
+	v.unsettled.set(key, d)
+}
+
+// endLetter notes that nothing is left of key, or that what came in its place is to come. The caller
+// holds the lock.
+func (v *Versions) endLetter(key string) {
+	switch d, _ := v.unsettled.of(key); d.end {
+	case takenEnd:
+		d.end = pastEnd
+		v.unsettled.set(key, d)
+	case pastEnd: // that has gone, too
+		v.unsettled.remove(key)
+	}
 }
 
 // Bury keeps a dead letter, until its key is settled or forgotten, and returns it: it goes on with
@@ -171,7 +213,7 @@ func (v *Versions) Bury(letter api.DeadLetter, most int) (kept api.DeadLetter, o
 		letter.Attempts += before.Attempts
 	}
 	d, _ := v.unsettled.of(letter.Key)
-	d.shown, d.letter = v.reading().Generation(), &letter
+	d.shown, d.letter, d.end = v.reading().Generation(), &letter, refusedEnd
 	v.unsettled = v.unsettled.set(letter.Key, d)
 	v.changes.Add(1)
 	changed := v.changed

@@ -1,6 +1,7 @@
 package checkpoints_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -237,5 +238,98 @@ func TestDeadLettersOfAWiderShard(t *testing.T) {
 			stop()
 		}
 		require.Len(t, told, 20)
+	})
+}
+
+// The letter of a deletion also stands for the object that has come in its place. When the handler has
+// taken in the deletion, and not yet that object, the letter is still known: a process that ends then
+// leaves the object to the next one.
+func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var refuses atomic.Value
+				refuses.Store("none")
+				b := harness.Batches{Fail: func(batch []string) error {
+					for n, event := range batch {
+						if strings.Contains(event, refuses.Load().(string)) {
+							return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+						}
+					}
+					return nil
+				}}
+				config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
+				i := harness.Follow(w, config)
+				stop := w.Run(i)
+				time.Sleep(time.Minute)
+				refuses.Store("delete a/2")
+				w.DeletePods("a/2")
+				w.CreatePods("a/2")
+				time.Sleep(time.Hour)
+				w.UpdatePod("a/1", "changed")
+				time.Sleep(time.Minute)
+				require.Len(t, i.DeadLetters(), 1)
+				require.Equal(t, informer.Deleted, i.DeadLetters()[0].Type)
+
+				refuses.Store("add a/2")
+				ctx, giveUp := context.WithCancel(t.Context())
+				redelivered := make(chan error, 1)
+				go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+				time.Sleep(time.Second)
+				require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
+				require.Len(t, i.DeadLetters(), 1)
+				giveUp()
+				require.Error(t, <-redelivered)
+				stop()
+
+				refuses.Store("none")
+				i = harness.Follow(w, config)
+				defer w.Run(i)()
+				time.Sleep(time.Minute)
+				require.Len(t, i.DeadLetters(), 1)
+				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
+				w.RequireState(&b.Recorder)
+				require.Empty(t, i.DeadLetters())
+			})
+		})
+	}
+}
+
+// An object that has come in the place of one whose deletion was a dead letter, and goes before the
+// handler is given it, leaves no dead letter, and no deletion of it is delivered.
+func TestDeadLetterOfADeletionEndsWithTheNextObject(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		var refuses, slow atomic.Bool
+		b := harness.Batches{Fail: func(batch []string) error {
+			for n, event := range batch {
+				switch {
+				case !strings.Contains(event, "a/2"):
+				case refuses.Load():
+					return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+				case slow.Swap(false):
+					w.DeletePods("a/2") // the next one
+					time.Sleep(time.Second)
+				}
+			}
+			return nil
+		}}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
+		defer w.Run(i)()
+		time.Sleep(time.Minute)
+		refuses.Store(true)
+		w.DeletePods("a/2")
+		w.CreatePods("a/2")
+		time.Sleep(time.Hour)
+		require.Len(t, i.DeadLetters(), 1)
+
+		refuses.Store(false)
+		slow.Store(true)
+		b.Forget()
+		w.Relist()
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"sync a/1", "delete a/2 unknown"}, b.Events())
+		require.Empty(t, i.DeadLetters())
 	})
 }
