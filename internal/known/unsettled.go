@@ -32,15 +32,16 @@ type doubt struct {
 	// none. The generation refusedIn showed that state.
 	refused   string
 	refusedIn uint64
-	// end tells whether the handler has taken in the deletion that the letter is about.
+	// end tells whether the handler has taken in the end of the object before that which the letter
+	// stands for.
 	end end
 }
 
-// end is how far the handler has come with the deletion that a dead letter is about.
+// end is how far the handler has come with the end of an object.
 type end uint8
 
 const (
-	// refusedEnd: it has not taken that in, or there is no such letter.
+	// refusedEnd: it has not taken that in, or there is none.
 	refusedEnd end = iota
 	// takenEnd: it has, and the queue is about to note it.
 	takenEnd
@@ -172,18 +173,30 @@ func (v *Versions) Settle(key string, certain bool) {
 }
 
 // SettleEnd notes that the handler has taken in the end of the object that it knew, and that another
-// one of its name is to come. The dead letter of that end stays if it stands for another one too:
-// until what is to come is settled, or gone.
+// one of its name is to come. A dead letter that stands for another one, too, stays until what is to
+// come is settled, or gone.
 func (v *Versions) SettleEnd(key string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	d, _ := v.unsettled.of(key)
-	if d.letter == nil || d.letter.Type != api.Deleted || d.refused == d.letter.ResourceVersion {
+	if !v.outlastsEnd(key, d) {
 		v.unsettled.remove(key)
 		return
 	}
 	d.end = takenEnd
 	v.unsettled.set(key, d)
+}
+
+// outlastsEnd reports whether the dead letter of key stands for more than the end of the object that
+// the handler knew. The caller holds the lock.
+func (v *Versions) outlastsEnd(key string, d doubt) bool {
+	switch {
+	case d.letter == nil:
+		return false
+	case d.letter.Type == api.Deleted:
+		return d.refused != d.letter.ResourceVersion
+	}
+	return d.letter.Type == api.Added && v.reading().Compare(key, keytable.Version{}).Known
 }
 
 // endLetter notes that nothing is left of key, or that what came in its place is to come. The caller

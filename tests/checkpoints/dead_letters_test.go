@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -243,57 +245,77 @@ func TestDeadLettersOfAWiderShard(t *testing.T) {
 
 // The letter of a deletion also stands for the object that has come in its place. When the handler has
 // taken in the deletion, and not yet that object, the letter is still known: a process that ends then
-// leaves the object to the next one.
+// leaves the object to the next one. So does the letter of a handler that has ended its goroutine,
+// which is the object's.
 func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
-	for name, s := range stores(t) {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				var refuses atomic.Value
-				refuses.Store("none")
-				b := harness.Batches{Fail: func(batch []string) error {
-					for n, event := range batch {
-						if strings.Contains(event, refuses.Load().(string)) {
-							return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+	for letter, exits := range map[informer.EventType]bool{informer.Deleted: false, informer.Added: true} {
+		for name, s := range stores(t) {
+			t.Run(fmt.Sprint(name, " exits=", exits), func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1", "a/2")
+					var refuses atomic.Value
+					refuses.Store("none")
+					b := harness.Batches{Fail: func(batch []string) error {
+						for n, event := range batch {
+							switch refused := refuses.Load().(string); {
+							case !strings.Contains(event, refused):
+							case exits && refused == "delete a/2":
+								runtime.Goexit()
+							default:
+								return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+							}
 						}
-					}
-					return nil
-				}}
-				config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
-				i := harness.Follow(w, config)
-				stop := w.Run(i)
-				time.Sleep(time.Minute)
-				refuses.Store("delete a/2")
-				w.DeletePods("a/2")
-				w.CreatePods("a/2")
-				time.Sleep(time.Hour)
-				w.UpdatePod("a/1", "changed")
-				time.Sleep(time.Minute)
-				require.Len(t, i.DeadLetters(), 1)
-				require.Equal(t, informer.Deleted, i.DeadLetters()[0].Type)
+						return nil
+					}}
+					config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
+					i := harness.Follow(w, config)
+					stop := w.Run(i)
+					time.Sleep(time.Minute)
+					refuses.Store("delete a/2")
+					replaceWhileBusy(w, &b)
+					time.Sleep(time.Hour)
+					w.UpdatePod("a/1", "changed")
+					time.Sleep(time.Minute)
+					require.Len(t, i.DeadLetters(), 1)
+					require.Equal(t, letter, i.DeadLetters()[0].Type)
 
-				refuses.Store("add a/2")
-				ctx, giveUp := context.WithCancel(t.Context())
-				redelivered := make(chan error, 1)
-				go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
-				time.Sleep(time.Second)
-				require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
-				require.Len(t, i.DeadLetters(), 1)
-				giveUp()
-				require.Error(t, <-redelivered)
-				stop()
+					refuses.Store("add a/2")
+					ctx, giveUp := context.WithCancel(t.Context())
+					redelivered := make(chan error, 1)
+					go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+					time.Sleep(time.Second)
+					require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
+					require.Len(t, i.DeadLetters(), 1)
+					giveUp()
+					require.Error(t, <-redelivered)
+					stop()
 
-				refuses.Store("none")
-				i = harness.Follow(w, config)
-				defer w.Run(i)()
-				time.Sleep(time.Minute)
-				require.Len(t, i.DeadLetters(), 1)
-				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
-				w.RequireState(&b.Recorder)
-				require.Empty(t, i.DeadLetters())
+					refuses.Store("none")
+					i = harness.Follow(w, config)
+					defer w.Run(i)()
+					time.Sleep(time.Minute)
+					require.Len(t, i.DeadLetters(), 1)
+					require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
+					w.RequireState(&b.Recorder)
+					require.Empty(t, i.DeadLetters())
+				})
 			})
+		}
+	}
+}
+
+// replaceWhileBusy has another object take the place of a/2 while the handler is called, so that the
+// two come together.
+func replaceWhileBusy(w *harness.World, b *harness.Batches) {
+	var once sync.Once
+	b.See = func([]informer.Event) {
+		once.Do(func() {
+			w.DeletePods("a/2")
+			w.CreatePods("a/2")
+			time.Sleep(time.Second)
 		})
 	}
+	w.UpdatePod("a/1", "busy")
 }
 
 // An object that has come in the place of one whose deletion was a dead letter, and goes before the
