@@ -120,6 +120,9 @@ func (h *History) add(n int, what any) {
 		for key := range w.letters {
 			h.mention(n, key)
 		}
+		for _, key := range w.ended {
+			h.mention(n, key)
+		}
 	case look:
 		h.mention(n, w.wrong.key)
 	case storeLook:

@@ -28,6 +28,8 @@ type telling struct {
 	// Never: no such state had been.
 	place int
 	back  bool
+	// older: this run has told of a newer state, in vain.
+	older bool
 	// ignored: the informer was asked not to tell it.
 	ignored bool
 	// redelivery: the informer was asked to tell it again.
@@ -43,6 +45,10 @@ type knowledge struct {
 	// newest one then that was the same. Newest is the newest one that is, restores
 	// after that included.
 	place, same, newest int
+	// reached is the newest state that this run has told of, also in vain. Unseen: only a list found
+	// that, a deletion.
+	reached int
+	unseen  bool
 	// bare is the version that its storage was filled with, which has no UID.
 	bare string
 	// record is the call that was acknowledged last, or the beginning of the run that
@@ -136,7 +142,7 @@ func newMemory(h *History) *memory {
 }
 
 func nothing() knowledge {
-	return knowledge{place: never, same: never, newest: never, record: never}
+	return knowledge{place: never, same: never, newest: never, reached: never, record: never}
 }
 
 // step takes in a record.
@@ -168,6 +174,9 @@ func (m *memory) step(n int) {
 	case surrender:
 		m.release(m.h.numbers[w.key], n)
 	case buried:
+		for _, key := range w.ended {
+			m.keys[m.h.numbers[key]].letter = ""
+		}
 		for key, letter := range w.letters {
 			if k := &m.keys[m.h.numbers[key]]; k.letter != letter { // the informer is about to report it
 				m.release(m.h.numbers[key], n)
@@ -229,7 +238,7 @@ func (m *memory) start(n int, r Run) {
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
-		k.calls, k.together, k.failures, k.initial, k.told = 0, nil, 0, false, ""
+		k.calls, k.together, k.failures, k.initial, k.told, k.reached, k.unseen = 0, nil, 0, false, "", never, false
 		version, known := m.knows(r, line, n)
 		if known && k.away != nil && k.away.version == version && !k.present {
 			k.comeBack()
@@ -391,7 +400,11 @@ func (m *memory) begin(n int, c call) {
 		k := &m.keys[m.h.tellings[m.next].key]
 		k.calls++
 		k.initial = k.initial || e.IsInInitialList
-		k.told = m.h.uidOf(&m.h.tellings[m.next])
+		t := &m.h.tellings[m.next]
+		k.told = m.h.uidOf(t)
+		if !t.back && t.place >= k.reached {
+			k.reached, k.unseen = t.place, t.FinalStateUnknown
+		}
 		m.next++
 	}
 	if len(c.events) == 0 {
@@ -421,6 +434,9 @@ func (m *memory) tell(n int, c call, e Event) telling {
 	}
 	var ok bool
 	if t.place, ok = find(max(0, t.before.place)); ok {
+		if e.Type != informer.Deleted { // which comes again with the object that came in its place
+			t.comeAfter(t.before.reached, find)
+		}
 		return t
 	}
 	for from := 0; ; from = t.place + 1 {
@@ -429,6 +445,15 @@ func (m *memory) tell(n int, c call, e Event) telling {
 			return t
 		}
 		t.place, t.back = place, true
+	}
+}
+
+// comeAfter notes whether t tells of a state that is not older than one that was told of.
+func (t *telling) comeAfter(reached int, find func(from int) (int, bool)) {
+	if place, ok := find(max(0, reached)); ok {
+		t.place = place
+	} else {
+		t.older = true
 	}
 }
 

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,12 +55,14 @@ type Options struct {
 	// of them by something later, and so neither its status, nor where it goes on from,
 	// nor that it is synced says what is acknowledged.
 	Unreadable bool
-	// Panics is how many calls with a key have to panic in a run before the informer may
-	// give it up: 6 for those of this module. Default 0: that is not judged.
+	// Panics, unless it is zero, is how many calls with a key have to panic in a run, since the last
+	// one that acknowledged it, before the informer may give it up: 6 for those of this module that
+	// have no InformerConfig.MaxAttempts.
 	Panics int
 	// Refusals, unless it is zero, is how many calls have to fail for a key by itself in a run, of it
-	// alone or with FailedEvents that name it, before the informer may give it up as well:
-	// InformerConfig.MaxAttempts.
+	// alone or with FailedEvents that name it, since the last one that acknowledged it, before the
+	// informer may give it up: InformerConfig.MaxAttempts. With Panics as well, either is enough.
+	// Default of both: when it gives up is not judged.
 	Refusals int
 	// UpdatesReplace says that an object which took the place of another one of its
 	// name may be told as Updated, with no Deleted before it. Client-go's informers do
@@ -86,6 +89,8 @@ type Oracle struct {
 	// dead: a run was killed, and none has begun since. Deaths counts how often.
 	dead   bool
 	deaths int
+	// letters are the dead letters of the newest checkpoint.
+	letters map[string]string
 }
 
 // New returns an Oracle that knows of nothing.
@@ -343,13 +348,25 @@ func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 // a key, before a list shows it: its handler has panicked too often.
 func (o *Oracle) GaveUp(key string) { o.recordAlive(surrender{key}) }
 
-// Buried records that a checkpoint has dead letters: changes that the informer does not try again to
-// tell of. Letters has for each key a text, which is another one for another letter. It is called
-// before Claimed for that checkpoint. Letters is the Oracle's to keep.
+// Buried records all dead letters that a checkpoint has: changes that the informer does not try again
+// to tell of. Letters has for each key a text, which is another one for another letter. A letter that
+// the checkpoint before had, and this one does not, has ended: the informer owes its change. It is
+// called before Claimed for that checkpoint. Letters is the Oracle's to keep.
 func (o *Oracle) Buried(letters map[string]string) {
-	if len(letters) > 0 {
-		o.recordAlive(buried{letters})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.dead || len(letters)+len(o.letters) == 0 {
+		return
 	}
+	var ended []string
+	for key := range o.letters {
+		if _, still := letters[key]; !still {
+			ended = append(ended, key)
+		}
+	}
+	slices.Sort(ended)
+	o.letters = letters
+	o.recordLocked(buried{letters, ended})
 }
 
 // Check judges what was recorded by all Validators. The error is nil, or the

@@ -35,6 +35,37 @@ var cases = []struct {
 	wrong:  "delete a A 3 \n add a A 2",
 	broken: "ordered", shown: "server: Deleted a, version 3",
 }, {
+	name:   "back before what was told in vain",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 : error \n ",
+	right:  "update a A 2 \n settled",
+	wrong:  "update a A 1 \n update a A 2 \n settled",
+	broken: "ordered", shown: "Updated a, version 1, UID A: back in time, this run has told of version 2",
+}, {
+	name:   "back before a deletion that was told in vain",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n delete a A 2 : error \n ",
+	right:  "delete a A 2 \n settled",
+	wrong:  "update a A 1 \n delete a A 2 \n settled",
+	broken: "ordered", shown: "this run has told of the deletion in version 2",
+}, {
+	name:   "back before an object that was told in vain, and that took the place of another",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n created a AA 3 \n updated a AA 4 \n delete a A 2 \n add a AA 4 : panic \n delete a A 2 \n ",
+	right:  "add a AA 4 \n settled",
+	wrong:  "add a AA 3 \n update a AA 4 \n settled",
+	broken: "ordered", shown: "this run has told of version 4",
+}, {
+	name:   "back before what was told in vain, by a proxy",
+	opts:   oracle.Options{Disorder: true},
+	both:   "start \n created a A 1 \n updated a A 2 \n add a A 2 : error \n ",
+	right:  "deleted a A 3 \n delete a A 2 unknown : error \n add a A 1 \n delete a A 3 \n settled",
+	wrong:  "add a A 1 \n update a A 2 \n settled",
+	broken: "ordered", shown: "this run has told of version 2",
+}, {
+	name:   "back before what was told in vain, of a server that was restored",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 : error \n restored 1 a/A/1 \n listed \n ",
+	right:  "update a A 1 \n settled",
+	wrong:  "update a A 1 \n update a A 2 \n update a A 1 \n settled",
+	broken: "ordered", shown: "acknowledged is version 1",
+}, {
 	name:   "resurrected by a proxy",
 	opts:   oracle.Options{Disorder: true},
 	both:   "start \n created a A 1 \n updated a A 2 \n add a A 2 \n",
@@ -392,6 +423,13 @@ var cases = []struct {
 	wrong:  "status 2 \n updated a A 3 \n status 3",
 	broken: "bookmarkable", shown: "version 3 is not",
 }, {
+	name:   "a dead letter that is gone from a checkpoint",
+	opts:   oracle.Options{Panics: 1},
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 : panic \n gave-up a \n buried a/2 \n checkpoint 2 \n other 3 \n ",
+	right:  "buried a/2 \n checkpoint 3 \n updated a A 4 \n update a A 4 \n buried \n checkpoint 4",
+	wrong:  "buried \n checkpoint 3",
+	broken: "resumable", shown: "all up to version 3 is acknowledged, it is said, and version 2 is not",
+}, {
 	name:   "a status past a deletion",
 	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 3 \n created b B 7 \n deleted b B 8 \n created c C 9 \n",
 	right:  "status 2 \n delete a A 3 \n status 8",
@@ -571,6 +609,27 @@ var cases = []struct {
 	right:  "update a A 2 : panic \n gave-up a",
 	wrong:  "gave-up a", // what panicked in another run counts for nothing
 	broken: "persistent", shown: "given up after 1 calls that panicked, of 2",
+}, {
+	name:   "given up early after a success",
+	opts:   oracle.Options{Panics: 2},
+	both:   "start \n created a A 1 \n add a A 1 : panic \n add a A 1 \n updated a A 2 \n update a A 2 : panic \n ",
+	right:  "update a A 2 : panic \n gave-up a",
+	wrong:  "gave-up a",
+	broken: "persistent", shown: "given up after 1 calls that panicked, of 2",
+}, {
+	name:   "given up early after a deletion",
+	opts:   oracle.Options{Panics: 3},
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n created a AA 3 \n delete a A 2 \n add a AA 3 : panic \n ",
+	right:  "delete a A 2 \n add a AA 3 : panic \n delete a A 2 \n add a AA 3 : panic \n gave-up a",
+	wrong:  "add a AA 3 \n deleted a AA 4 \n delete a AA 4 : panic \n delete a AA 4 \n created a A 5 \n add a A 5 : panic \n add a A 5 : panic \n gave-up a",
+	broken: "persistent", shown: "given up after 2 calls that panicked, of 3",
+}, {
+	name:   "given up early, where panics do not matter",
+	opts:   oracle.Options{Refusals: 2},
+	both:   "start \n created a A 1 \n add a A 1 : error \n ",
+	right:  "add a A 1 : panic \n gave-up a",
+	wrong:  "gave-up a",
+	broken: "persistent", shown: "given up after 1 calls that failed for it alone, of 2",
 }, {
 	name:   "asks without a pause",
 	both:   "start \n asked 125 \n wait 57s \n",

@@ -9,7 +9,7 @@ import (
 func ordered() Validator {
 	return Validator{
 		Name: "ordered",
-		Doc: "For one key, calls come one at a time and while a run is on, in the order of the server's states, Added first and Deleted last; " +
+		Doc: "For one key, calls come one at a time and while a run is on, in the order of the server's states, those that were not acknowledged included, Added first and Deleted last; " +
 			"an object with another UID is the Deleted of the old and the Added of the new. A batch that failed comes again with its keys, or after three failures with a part of them.",
 		Check: checkOrdered,
 	}
@@ -35,6 +35,8 @@ func (m *memory) misplaced(t *telling) string {
 		return "" // not in the wrong order, but twice
 	case t.back && !m.disordered(t) && !m.h.lives(t):
 		return fmt.Sprintf("%s: back in time, acknowledged is version %s", t.text(), k.version)
+	case t.older && !m.unnoticeable(t):
+		return fmt.Sprintf("%s: back in time, this run has told of %s", t.text(), m.h.keys[t.key].states[k.reached].brief())
 	case k.unsure:
 		return ""
 	}
@@ -59,6 +61,17 @@ func (m *memory) disordered(t *telling) bool {
 	}
 	_, err := m.h.options.Compare(t.before.version, t.ResourceVersion)
 	return !t.before.present || err != nil
+}
+
+// unnoticeable reports whether an informer behind a broken proxy cannot know that this run has told
+// of a newer state than t.
+func (m *memory) unnoticeable(t *telling) bool {
+	if !m.h.options.Disorder {
+		return false
+	}
+	reached := m.h.keys[t.key].states[t.before.reached]
+	_, err := m.h.options.Compare(reached.version, t.ResourceVersion)
+	return t.before.unseen || err != nil
 }
 
 // unfit is why t is not what follows from what the handler knows for sure.

@@ -3,7 +3,9 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/blame"
 )
 
@@ -15,8 +17,67 @@ func persistent() Validator {
 	}
 }
 
-// patience is how often a handler has failed for a key.
-type patience struct{ panics, refusals int }
+// patience counts the calls that have failed for a key since it was acknowledged.
+type patience struct {
+	now failures
+	// before are those from before a Deleted was acknowledged. It may have come in one piece with the
+	// object that came in its place, and then they count.
+	before failures
+}
+
+type failures struct{ panics, refusals int }
+
+func (f failures) plus(o failures) failures {
+	return failures{f.panics + o.panics, f.refusals + o.refusals}
+}
+
+// refuse notes a failure.
+func (p patience) refuse(panicked, byItself bool) patience {
+	if panicked {
+		p.now.panics++
+	}
+	if byItself {
+		p.now.refusals++
+	}
+	return p
+}
+
+// acknowledge notes that an event was acknowledged.
+func (p patience) acknowledge(e Event) patience {
+	if e.Type != informer.Deleted {
+		return patience{}
+	}
+	return patience{before: p.before.plus(p.now)}
+}
+
+// tell notes that an event comes. What has failed since a Deleted, and comes again without it, is not
+// in one piece with it.
+func (p patience) tell(e Event) patience {
+	if e.Type != informer.Deleted && p.now != (failures{}) {
+		p.before = failures{}
+	}
+	return p
+}
+
+// enough reports whether the informer may give up.
+func (o Options) enough(f failures) bool {
+	if o.Panics == 0 && o.Refusals == 0 {
+		return true
+	}
+	return o.Panics > 0 && f.panics >= o.Panics || o.Refusals > 0 && f.refusals >= o.Refusals
+}
+
+// counted is how many failures there were of those that are judged.
+func (o Options) counted(f failures) string {
+	var counts []string
+	if o.Panics > 0 {
+		counts = append(counts, fmt.Sprintf("%d calls that panicked, of %d", f.panics, o.Panics))
+	}
+	if o.Refusals > 0 {
+		counts = append(counts, fmt.Sprintf("%d calls that failed for it alone, of %d", f.refusals, o.Refusals))
+	}
+	return strings.Join(counts, ", and ")
+}
 
 func checkPersistent(h *History) []*Violation {
 	var found []*Violation
@@ -28,28 +89,25 @@ func checkPersistent(h *History) []*Violation {
 			clear(failed)
 		case call:
 			calls[w.number] = w
+			for _, e := range w.events {
+				failed[e.Key] = failed[e.Key].tell(e)
+			}
 		case answer:
 			events := calls[w.number].events
 			whom, named, _ := blame.Of(w.err, len(events))
 			for i, e := range events {
-				p := failed[e.Key]
-				if errors.Is(w.err, ErrPanic) {
-					p.panics++
+				switch {
+				case whom == blame.Nobody, whom == blame.Named && named[i] == nil:
+					failed[e.Key] = failed[e.Key].acknowledge(e)
+				default:
+					failed[e.Key] = failed[e.Key].refuse(errors.Is(w.err, ErrPanic), len(events) == 1 || whom == blame.Named)
 				}
-				if w.err != nil && (len(events) == 1 || whom == blame.Named && named[i] != nil) {
-					p.refusals++
-				}
-				failed[e.Key] = p
 			}
 			delete(calls, w.number)
 		case surrender:
-			p := failed[w.key]
-			if enough := p.panics >= h.options.Panics || h.options.Refusals > 0 && p.refusals >= h.options.Refusals; !enough {
-				reason := fmt.Sprintf("given up after %d calls that panicked, of %d", p.panics, h.options.Panics)
-				if h.options.Refusals > 0 {
-					reason += fmt.Sprintf(", and %d that failed for it alone, of %d", p.refusals, h.options.Refusals)
-				}
-				found = append(found, h.violation("persistent", w.key, reason, 0, n))
+			sum := failed[w.key].now.plus(failed[w.key].before)
+			if !h.options.enough(sum) {
+				found = append(found, h.violation("persistent", w.key, "given up after "+h.options.counted(sum), 0, n))
 			}
 			delete(failed, w.key)
 		}

@@ -35,8 +35,12 @@ type (
 	rest    struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
-	// buried are the dead letters that a checkpoint has, by key.
-	buried struct{ letters map[string]string }
+	// buried are the dead letters that a checkpoint has, by key, and the keys of those that the
+	// checkpoint before had, and that have ended.
+	buried struct {
+		letters map[string]string
+		ended   []string
+	}
 	// look is at a kept object that has changed, storeLook at what the store holds of a key.
 	look      struct{ wrong mistake }
 	storeLook struct{ key, version string }

@@ -24,7 +24,7 @@ import (
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
-//	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     settled [KEY/VERSION...]
+//	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     buried [KEY/VERSION...]     settled [KEY/VERSION...]
 //	asked N     wait DURATION
 type scenario struct {
 	t      *testing.T
@@ -115,6 +115,8 @@ func (s *scenario) step(line string, f []string) {
 		s.redelivered()
 	case "gave-up":
 		o.GaveUp(f[1])
+	case "buried":
+		o.Buried(versionsOf(f[1:]))
 	case "settled":
 		if len(f) == 1 {
 			o.Settled(nil)

@@ -111,7 +111,10 @@ func (s *Script) parseFault(text string) (action, error) {
 
 func (s *Script) parseInformer(a *args) (action, error) {
 	config := parseConfig(a)
-	if n := config.Attempts; n > 0 && (s.judging.Refusals == 0 || n < s.judging.Refusals) {
+	switch n := config.Attempts; {
+	case n == 0:
+		s.judging.Panics = mostPanics
+	case s.judging.Refusals == 0 || n < s.judging.Refusals:
 		s.judging.Refusals = n
 	}
 	s.typed = s.typed || config.Decode == "typed"
@@ -121,6 +124,10 @@ func (s *Script) parseInformer(a *args) (action, error) {
 	}, a.end()
 }
 
+// mostPanics is how often a handler panics without Attempts before it is given up, as BatchHandler and
+// ResourceEventHandler of this module say.
+const mostPanics = 6
+
 // HasShards reports whether the informers of the script follow parts of the set. An informer that
 // follows the whole set cannot be put to it.
 func (s *Script) HasShards() bool { return s.shards }
@@ -129,7 +136,9 @@ func (s *Script) HasShards() bool { return s.shards }
 func (s *Script) judgement() oracle.Options {
 	o := s.judging
 	o.SeesLists = true
-	o.Panics = 6 // as BatchHandler and ResourceEventHandler of this module say
+	if o.Refusals == 0 {
+		o.Panics = mostPanics
+	}
 	o.Unreadable = o.Unreadable || s.typed && s.mistyped
 	return o
 }

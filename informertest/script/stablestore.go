@@ -40,7 +40,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	claim, _, dead, err := claimOf(b.Bytes())
+	claim, _, err := claimOf(b.Bytes())
 	switch {
 	case err != nil:
 		return err
@@ -50,12 +50,15 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 		return errScript
 	}
 	saved := s.ifAlive(func() {
-		s.oracle.Buried(dead)
-		s.oracle.Claimed(oracle.FromCheckpoint, claim)
 		s.stableStore.put(b.Bytes(), begun)
+		err = s.bury()
+		s.oracle.Claimed(oracle.FromCheckpoint, claim)
 	})
 	if !saved {
 		return errDead
+	}
+	if err != nil {
+		return err
 	}
 	s.burn()
 	return nil
@@ -67,7 +70,7 @@ type journaledStore struct{ checkpointStore }
 var _ informer.CheckpointAppender = journaledStore{}
 
 func (s journaledStore) Append(ctx context.Context, b []byte) error {
-	claim, claims, dead, err := claimOf(slices.Concat(noEntries, b))
+	claim, claims, err := claimOf(slices.Concat(noEntries, b))
 	switch {
 	case err != nil:
 		return err
@@ -77,18 +80,27 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 		return errDead
 	}
 	kept := s.ifAlive(func() {
-		s.oracle.Buried(dead)
+		s.stableStore.add(b)
+		err = s.bury()
 		if claims {
 			s.oracle.Claimed(oracle.FromCheckpoint, claim)
 			s.unsaved = false
 		}
-		s.stableStore.add(b)
 	})
 	if !kept {
 		return errDead
 	}
 	s.burn()
-	return nil
+	return err
+}
+
+// bury tells the oracle of the dead letters that are in the store now.
+func (s checkpointStore) bury() error {
+	letters, err := s.stableStore.letters()
+	if err == nil {
+		s.oracle.Buried(letters)
+	}
+	return err
 }
 
 func (s journaledStore) Sync(context.Context) error { return nil }
@@ -102,10 +114,13 @@ var noEntries = func() []byte {
 	return b.Bytes()
 }()
 
-// claimOf is the resource version in a checkpoint, whether its journal has one, and its dead letters,
-// by key, those included that have ended since.
-func claimOf(content []byte) (claim string, journaled bool, dead map[string]string, err error) {
-	dead = map[string]string{}
+// claimOf is the resource version in a checkpoint, and whether its journal has one.
+func claimOf(content []byte) (claim string, journaled bool, err error) {
+	return readBack(content, map[string]string{})
+}
+
+// readBack is claimOf, and adds the dead letters to letters: their resource versions, by key.
+func readBack(content []byte, letters map[string]string) (claim string, journaled bool, err error) {
 	r := checkpoint.NewReader(bytes.NewReader(content))
 	for err == nil {
 		_, _, err = r.Next()
@@ -115,7 +130,7 @@ func claimOf(content []byte) (claim string, journaled bool, dead map[string]stri
 		record, key, version, e := r.NextRecord()
 		switch {
 		case errors.Is(e, io.EOF) && r.Torn() == nil:
-			return claim, journaled, dead, nil
+			return claim, journaled, nil
 		case errors.Is(e, io.EOF):
 			err = r.Torn()
 		case e != nil:
@@ -123,10 +138,12 @@ func claimOf(content []byte) (claim string, journaled bool, dead map[string]stri
 		case record == checkpoint.Resume:
 			claim, journaled = strings.Clone(version.Version().ResourceVersion), true
 		case record == checkpoint.Dead:
-			dead[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
+			letters[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
+		case record == checkpoint.Acknowledged, record == checkpoint.Gone:
+			delete(letters, key)
 		}
 	}
-	return "", false, nil, fmt.Errorf("reading back the checkpoint: %w", err)
+	return "", false, fmt.Errorf("reading back the checkpoint: %w", err)
 }
 
 // stableStore is where the checkpoint survives.
@@ -153,6 +170,13 @@ func (s *stableStore) put(content []byte, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = append(content, s.bytes[size:]...)
+}
+
+// letters are the dead letters that it has, by key.
+func (s *stableStore) letters() (letters map[string]string, err error) {
+	letters = map[string]string{}
+	_, _, err = readBack(s.content(), letters)
+	return letters, err
 }
 
 func (s *stableStore) clear() {
