@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -255,7 +254,8 @@ func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
 					w.CreatePods("a/1", "a/2")
 					var refuses atomic.Value
 					refuses.Store("none")
-					b := harness.Batches{Fail: func(batch []string) error {
+					var replaces atomic.Bool
+					b := harness.Batches{See: replacing(w, &replaces), Fail: func(batch []string) error {
 						for n, event := range batch {
 							switch refused := refuses.Load().(string); {
 							case !strings.Contains(event, refused):
@@ -272,7 +272,8 @@ func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
 					stop := w.Run(i)
 					time.Sleep(time.Minute)
 					refuses.Store("delete a/2")
-					replaceWhileBusy(w, &b)
+					replaces.Store(true)
+					w.UpdatePod("a/1", "busy")
 					time.Sleep(time.Hour)
 					w.UpdatePod("a/1", "changed")
 					time.Sleep(time.Minute)
@@ -304,18 +305,16 @@ func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
 	}
 }
 
-// replaceWhileBusy has another object take the place of a/2 while the handler is called, so that the
-// two come together.
-func replaceWhileBusy(w *harness.World, b *harness.Batches) {
-	var once sync.Once
-	b.See = func([]informer.Event) {
-		once.Do(func() {
+// replacing has another object take the place of a/2 while the handler is called, so that the two
+// come together, when it is asked to.
+func replacing(w *harness.World, asked *atomic.Bool) func([]informer.Event) {
+	return func([]informer.Event) {
+		if asked.Swap(false) {
 			w.DeletePods("a/2")
 			w.CreatePods("a/2")
 			time.Sleep(time.Second)
-		})
+		}
 	}
-	w.UpdatePod("a/1", "busy")
 }
 
 // An object that has come in the place of one whose deletion was a dead letter, and goes before the
