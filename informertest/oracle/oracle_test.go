@@ -430,6 +430,14 @@ var cases = []struct {
 	wrong:  "buried \n checkpoint 3",
 	broken: "resumable", shown: "all up to version 3 is acknowledged, it is said, and version 2 is not",
 }, {
+	name: "a dead letter of a deletion that was taken in, and of the next object",
+	opts: oracle.Options{Panics: 1},
+	both: "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n created a AA 3 \n delete a A 2 : panic \n gave-up a \n buried a/1 \n checkpoint 3 \n " +
+		"delete a A 2 \n buried a/1 \n stop \n ",
+	right:  "start known=a/ dead=a",
+	wrong:  "start known=a/",
+	broken: "resumable", shown: "the next run knows it in version , and it is not what the handler has acknowledged",
+}, {
 	name:   "a status past a deletion",
 	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 3 \n created b B 7 \n deleted b B 8 \n created c C 9 \n",
 	right:  "status 2 \n delete a A 3 \n status 8",

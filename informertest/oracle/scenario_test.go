@@ -19,7 +19,7 @@ import (
 //
 //	created|updated|deleted KEY UID VERSION     other VERSION
 //	restored VERSION KEY/UID/VERSION...
-//	start [resumed=VERSION] [known=KEY/VERSION,...] [journaled] [ignores-synced] [followers=N]     stop     kill
+//	start [resumed=VERSION] [known=KEY/VERSION,...] [dead=KEY] [journaled] [ignores-synced] [followers=N]     stop     kill
 //	      [shard=lower|upper] (upper has the UIDs A to Z, and lower has AA)
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
@@ -145,6 +145,8 @@ func runOf(fields []string) (r oracle.Run) {
 			r.Known = versionsOf(strings.Split(value, ","))
 		case "begun":
 			r.Begun = map[string]bool{value: true}
+		case "dead":
+			r.Dead = map[string]bool{value: true}
 		case "journaled":
 			r.Journaled = true
 		case "ignores-synced":
