@@ -94,12 +94,13 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 		if s.informer.setup.Resource != nil { // not every source makes new UIDs
 			s.tombstones.Add(it.Version)
 		}
-		if err != nil {
+		if err != nil { // a deletion counts, whatever becomes of its object
 			e = encoded{key: strings.Clone(kept)}
+			s.informer.setup.Report.Skip(err)
 		}
 		s.renames.forget(it.Key)
 		s.delete(e, err == nil, it.Arrived)
-		return false, err
+		return false, nil
 	}
 	if e.key != kept {
 		s.leave(kept, it.Version, it.Arrived)

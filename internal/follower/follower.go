@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
@@ -261,7 +260,7 @@ func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable
 	switch {
 	case err != nil:
 		unreadable = f.refused(ctx, err)
-		if unreadable && c.Event != watch.Deleted && object.IsUndecodable(err) { // a deletion counts all the same
+		if unreadable && object.IsUndecodable(err) {
 			f.Report.Gaps.Miss()
 		}
 	case stale:

@@ -136,8 +136,7 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 		case c.Event == watch.Added || c.Unreadable != nil:
 			f.show(ctx, c.Item, c.Unreadable)
 		default: // a change while the set is read comes between its objects
-			_, unreadable := f.put(ctx, &c)
-			if unreadable && c.Event != watch.Deleted { // a deletion counts all the same
+			if _, unreadable := f.put(ctx, &c); unreadable {
 				f.pass.keep(c.Item.Key)
 			}
 			if ctx.Err() != nil {

@@ -63,7 +63,10 @@ func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Ite
 	if err := s.queue.Put(ctx, d); err != nil {
 		return false, err
 	}
-	return false, unreadable
+	if unreadable != nil {
+		s.Report.Skip(unreadable)
+	}
+	return false, nil
 }
 
 func (s queueSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {

@@ -14,7 +14,9 @@ import (
 type Sink interface {
 	// Begin begins a generation, which is to be ended or abandoned.
 	Begin(ctx context.Context) (Generation, error)
-	// Put takes a watch event; stale tells that it was older than what is known.
+	// Put takes a watch event; stale tells that it was older than what is known. An *api.ItemError
+	// says that the object could not be read, so that the event was not taken. A sink that takes a
+	// deletion without its object reports what is wrong with the object itself.
 	Put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
 	// Observed follows each Put, and each bookmark, with its resource version. Current, if it is
 	// not zero, is a moment: everything that the server had then has been put, or was in a complete

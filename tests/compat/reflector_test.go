@@ -829,6 +829,34 @@ func TestObjectsOfAnotherGoTypeAreSkipped(t *testing.T) {
 	})
 }
 
+// A store is told of a deletion by the object. If that cannot be decoded, the list that follows the
+// watch finds the deletion.
+func TestUndecodableDeletionIsFoundByTheListAfterTheWatch(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streamed=%t", streamed), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				errs := harness.Reported(t)
+				w.CreatePods("a/1", "a/2")
+				store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
+				r := informer.NewReflector(w.Lister(), &corev1.Pod{}, store, 0)
+				r.StreamHandleForPaginatedList = streamed
+				defer harness.Start(r.RunWithContext)()
+				synctest.Wait()
+				require.ElementsMatch(t, []string{"a/1", "a/2"}, store.ListKeys())
+				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Mistyped(1), Times: 1})
+				w.DeletePods("a/1")
+				time.Sleep(10 * time.Second)
+				require.Len(t, errs(), 1)
+				w.CloseClientConnections()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				require.Equal(t, []string{"a/2"}, store.ListKeys())
+				require.Len(t, w.Lists(), 2)
+			})
+		})
+	}
+}
+
 // What the store has of an object that a list shows, but not readably, stays.
 func TestAListDeletesNothingThatItCouldNotRead(t *testing.T) {
 	stranger := harness.Object(harness.Widgets, "a/1", "")
