@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
@@ -18,7 +19,7 @@ type gathered struct {
 	// places are those of the objects: a page may be read twice.
 	places map[string]int
 	// unread are the keys of objects that could not be read.
-	unread []string
+	unread sets.Set[string]
 }
 
 func (g *gathered) Show(_ context.Context, it object.Item) error {
@@ -26,6 +27,7 @@ func (g *gathered) Show(_ context.Context, it object.Item) error {
 	if err != nil {
 		return err
 	}
+	g.unread.Delete(it.Key)
 	if place, again := g.places[it.Key]; again {
 		g.objects[place] = it.Object
 		return nil
@@ -35,41 +37,33 @@ func (g *gathered) Show(_ context.Context, it object.Item) error {
 	return nil
 }
 
-func (g *gathered) Keep(key string) { g.unread = append(g.unread, key) }
+func (g *gathered) Keep(key string) {
+	if _, shown := g.places[key]; !shown {
+		g.unread.Insert(key)
+	}
+}
 
 // End replaces what the store has. An object that could not be read stays as the store has
-// it; a store that cannot be asked for that, such as a queue, is given what was
+// it; a store that cannot say what it has, such as a queue, is given what was
 // read by Add, so that it deletes nothing.
 func (g *gathered) End(_ context.Context, resourceVersion string, complete bool) error {
-	getter, canGet := g.store.(cache.KeyGetter)
-	holder, canList := g.store.(holder)
-	switch {
-	case complete && len(g.unread) == 0:
-	case complete && canGet:
-		g.keepStored(getter)
-	case canList:
-		g.keepUnshown(holder)
-	default:
-		return g.addAll()
+	if !complete || len(g.unread) > 0 {
+		holder, canList := g.store.(holder)
+		if !canList {
+			return g.addAll()
+		}
+		g.keepStored(holder, complete)
 	}
 	return report.OfStore("Replace", "", g.store.Replace(g.objects, resourceVersion))
 }
 
-func (g *gathered) keepStored(store cache.KeyGetter) {
-	for _, key := range g.unread {
-		if obj, exists, err := store.GetByKey(key); exists && err == nil {
-			g.objects = append(g.objects, obj)
-		}
-	}
-}
-
-func (g *gathered) keepUnshown(store holder) {
+// keepStored adds what the store has of the objects that could not be read or, if the list is not
+// complete, of all that were not shown. Objects are compared by namespace and name, because the
+// store's own keys may be made in another way.
+func (g *gathered) keepStored(store holder, complete bool) {
 	for _, obj := range store.List() {
-		key, err := object.Key(obj)
-		if err != nil {
-			continue
-		}
-		if _, shown := g.places[key]; !shown {
+		key, _ := object.Key(obj) // a list shows nothing without a key
+		if _, shown := g.places[key]; !shown && !complete || g.unread.Has(key) {
 			g.objects = append(g.objects, obj)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -48,7 +49,7 @@ func (s Store) Begin(ctx context.Context) (Generation, error) {
 	if holder, ok := s.Into.(holder); ok && s.Streamed {
 		return &streamed{store: holder, shown: map[string]types.UID{}}, nil
 	}
-	return &gathered{store: s.Into, places: map[string]int{}}, nil
+	return &gathered{store: s.Into, places: map[string]int{}, unread: sets.New[string]()}, nil
 }
 
 // Put adds, updates or deletes an object. It is never stale.

@@ -864,21 +864,72 @@ func TestAListDeletesNothingThatItCouldNotRead(t *testing.T) {
 	nameless.SetName("")
 	for _, streamed := range []bool{false, true} {
 		for name, unreadable := range map[string]*unstructured.Unstructured{"of another kind": stranger, "without a name": nameless} {
-			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					errs := harness.Reported(t)
-					store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-					require.NoError(t, store.Add(harness.Pod("a/1", "2")))
-					lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", unreadable, harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}
-					r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), store, 0)
-					r.StreamHandleForPaginatedList = streamed
-					defer harness.Start(r.RunWithContext)()
-					synctest.Wait()
-					require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, harness.Contents(store))
-					require.Len(t, errs(), 1)
+			for _, kind := range []string{"store", "store with unusual keys"} {
+				t.Run(fmt.Sprintf("%s/%s/streamed=%t", kind, name, streamed), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						errs := harness.Reported(t)
+						to := targets[kind]()
+						require.NoError(t, to.store.Add(harness.WithUID(harness.Pod("a/1", "2"), "uid-1")))
+						listed := harness.WithUID(harness.Pod("a/2", "3"), "uid-2")
+						lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", unreadable, listed)), OnWatch: harness.Watches(harness.Open())}
+						r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), to.store, 0)
+						r.StreamHandleForPaginatedList = streamed
+						defer harness.Start(r.RunWithContext)()
+						synctest.Wait()
+						require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, to.state())
+						require.Len(t, errs(), 1)
+					})
 				})
-			})
+			}
 		}
+	}
+}
+
+// A page whose answer is cut is read again. What only the first reading could not decode is stored
+// as the second one shows it.
+func TestPageThatIsReadAgainIsStored(t *testing.T) {
+	pod := func(name, resourceVersion, spec string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"a","uid":"uid-%s","resourceVersion":%q},"spec":%s}`, name, name, resourceVersion, spec)
+	}
+	page := func(next string, items ...string) string {
+		return fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"50","continue":%q},"items":[%s]}`, next, strings.Join(items, ","))
+	}
+	for _, streamed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streamed=%t", streamed), func(t *testing.T) {
+			var cuts atomic.Int64
+			answer := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
+				if harness.IsWatch(r) || !strings.HasSuffix(r.URL.Path, "/pods") {
+					return true
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				text := page("next", pod("1", "41", "{}"))
+				switch {
+				case !harness.Continues(r):
+				case cuts.Add(1) == 1:
+					text = page("", pod("2", "42", "[true]"), pod("3", "43", "{}"))
+					text = text[:strings.Index(text, `"name":"3"`)]
+				default:
+					text = page("", pod("2", "42", "{}"), pod("3", "43", "{}"))
+				}
+				_, _ = io.WriteString(rw, text)
+				return false
+			})
+			harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
+				harness.Reported(t)
+				store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+				require.NoError(t, store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "2", UID: "uid-2", ResourceVersion: "7"}}))
+				r := informer.NewReflector(w.Lister(), &corev1.Pod{}, store, 0)
+				r.ForcePaginatedList, r.StreamHandleForPaginatedList = true, streamed
+				defer harness.Start(r.RunWithContext)()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				stored := map[string]string{}
+				for _, obj := range store.List() {
+					stored[obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
+				}
+				require.Equal(t, map[string]string{"1": "41", "2": "42", "3": "43"}, stored)
+			})
+		})
 	}
 }
 
