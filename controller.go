@@ -25,7 +25,8 @@ import (
 type Config struct {
 	// Queue takes what the reflector reads: a cache.DeltaFIFO, a cache.RealFIFO or
 	// another cache.Queue that pops cache.Deltas. It is given each list whole, in
-	// Replace, and is closed when Run ends.
+	// Replace, or by Add if the list has an object that could not be read, because Replace
+	// would delete that. It is closed when Run ends.
 	//
 	// Default: a bounded queue of the controller's own, which takes lists object
 	// by object and knows by resource version what Process has handled. It pops each

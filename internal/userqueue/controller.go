@@ -39,6 +39,7 @@ type Options struct {
 type Controller struct {
 	Options
 	retries *retries // nil without Retry
+	first   firstList
 
 	synced    chan struct{}
 	closeOnce sync.Once
@@ -71,7 +72,7 @@ func (c *Controller) Run(ctx context.Context) {
 	})
 	goroutines.Go(func() {
 		defer cancel()
-		c.Read(ctx, progressSink{into, c.checkSynced})
+		c.Read(ctx, progressSink{into, c})
 	})
 	c.popAll(ctx)
 }
@@ -97,6 +98,12 @@ func (c *Controller) retry(ctx context.Context, goroutines *sync.WaitGroup) {
 // popAll processes what the queue pops until it is closed and empty.
 func (c *Controller) popAll(ctx context.Context) {
 	pop := func(obj interface{}, isInInitialList bool) error {
+		if !c.isSynced() {
+			defer c.first.processed(obj)
+		}
+		if unread, _ := c.first.state(); unread {
+			isInInitialList = !c.isSynced()
+		}
 		if c.retries == nil {
 			return c.call(ctx, obj, isInInitialList)
 		}
@@ -129,25 +136,54 @@ func (c *Controller) call(ctx context.Context, obj interface{}, isInInitialList 
 // popped it. It is called after each of the two, between calls of Process: a
 // DeltaFIFO takes itself for synced before the last object was processed.
 func (c *Controller) checkSynced() {
-	select {
-	case <-c.synced:
+	if c.isSynced() || !c.Report.Stored() {
 		return
-	default:
 	}
-	if c.Report.Stored() && c.Queue.HasSynced() {
+	unread, done := c.first.state()
+	if unread && done || !unread && c.Queue.HasSynced() {
 		c.closeOnce.Do(func() { close(c.synced) })
 	}
 }
 
-// progressSink calls progressed when a reflector has got further.
+func (c *Controller) isSynced() bool {
+	select {
+	case <-c.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// progressSink has the controller look when a reflector has got further.
 type progressSink struct {
 	sink.Sink
-	progressed func()
+	controller *Controller
+}
+
+func (s progressSink) Begin(ctx context.Context) (sink.Generation, error) {
+	g, err := s.Sink.Begin(ctx)
+	if err != nil || s.controller.Report.Stored() {
+		return g, err
+	}
+	return s.controller.first.begin(g), nil
 }
 
 func (s progressSink) Observed(resourceVersion string, bookmark bool, current moment.Moment) error {
-	defer s.progressed()
+	defer s.controller.checkSynced()
 	return s.Sink.Observed(resourceVersion, bookmark, current)
+}
+
+// objectsIn are the objects that a queue pops, those of a whole list too.
+func objectsIn(popped interface{}) (objects []interface{}) {
+	deltas, _ := popped.(cache.Deltas)
+	for _, d := range deltas {
+		if all, ok := d.Object.(cache.ReplacedAllInfo); ok {
+			objects = append(objects, all.Objects...)
+		} else {
+			objects = append(objects, d.Object)
+		}
+	}
+	return objects
 }
 
 // popKey is the key of an item that a queue pops, empty if it is not of one key.

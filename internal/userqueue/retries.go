@@ -76,16 +76,9 @@ func (r *retries) retryUntilDone(ctx context.Context, obj interface{}, isInIniti
 // outdate replaces what has failed by the newer state of it in a whole list, if
 // obj is one.
 func (r *retries) outdate(ctx context.Context, obj interface{}) {
-	deltas, _ := obj.(cache.Deltas)
-	for _, d := range deltas {
-		info, ok := d.Object.(cache.ReplacedAllInfo)
-		if !ok {
-			continue
-		}
-		for _, obj := range info.Objects {
-			if key, err := object.Key(obj); err == nil && r.parked.Holds(key) {
-				r.keep(ctx, key, cache.Deltas{{Type: cache.Replaced, Object: obj}})
-			}
+	for _, obj := range objectsIn(obj) {
+		if key, err := object.Key(obj); err == nil && r.parked.Holds(key) {
+			r.keep(ctx, key, cache.Deltas{{Type: cache.Replaced, Object: obj}})
 		}
 	}
 }

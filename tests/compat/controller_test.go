@@ -144,15 +144,50 @@ func TestB8HasSyncedBeforeRun(t *testing.T) {
 }
 
 func TestControllerHasSyncedAfterTheLastInitialObjectWasProcessed(t *testing.T) {
+	requireSyncedAfterTheLast(t, harness.Pod("a/1", "2"), harness.Pod("a/2", "3"), harness.Pod("a/3", "4"))
+}
+
+// What the first list shows unreadably does not make the controller synced before, or never.
+func TestControllerHasSyncedAfterAFirstListWithUnreadableObjects(t *testing.T) {
+	stranger := harness.Object(harness.Widgets, "a/wrong", "")
+	requireSyncedAfterTheLast(t, harness.Pod("a/1", "2"), stranger, harness.Pod("a/2", "3"), harness.Pod("a/3", "4"))
+	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
+		w := harness.NewSent()
+		initial := map[string]bool{}
+		c := informer.NewNamedController("test", &informer.Config{
+			Queue: queue, WatchErrorHandler: harness.IgnoreErrors, ObjectType: harness.Object(harness.Pods, "a/0", ""),
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", stranger)), OnWatch: w.Answer},
+			Process: func(obj interface{}, isInInitialList bool) error {
+				for _, key := range keysOf(obj) {
+					initial[key] = isInInitialList
+				}
+				return harness.Apply(known, obj)
+			},
+		})
+		stop := harness.Start(c.RunWithContext)
+		defer stop()
+		synctest.Wait()
+		require.True(t, c.HasSynced())
+		w.Add(harness.Pod("b/1", "6"))
+		synctest.Wait()
+		stop()
+		require.Equal(t, map[string]bool{"b/1": false}, initial)
+	})
+}
+
+// requireSyncedAfterTheLast requires that a controller is synced when Process has returned for a/3,
+// the last object of the first list.
+func requireSyncedAfterTheLast(t *testing.T, listed ...*unstructured.Unstructured) {
+	t.Helper()
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
 		entered, release := make(chan struct{}), make(chan struct{})
 		var mu sync.Mutex
 		var processed []string
 		initial := map[string]bool{}
-		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"), harness.Pod("a/3", "4")))}
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", listed...))}
 		lw.OnWatch = harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("b/1", "6")}))
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, ListerWatcher: lw,
+			Queue: queue, ListerWatcher: lw, WatchErrorHandler: harness.IgnoreErrors, ObjectType: harness.Object(harness.Pods, "a/0", ""),
 			Process: func(obj interface{}, isInInitialList bool) error {
 				keys := keysOf(obj)
 				if slices.Contains(keys, "a/3") {
