@@ -327,7 +327,9 @@ type ResourceVersionInformer interface {
 	// Budget as others do. Changes that the watch brings go before them, and
 	// Status.ResourceVersion does not wait for them. Progress is in Status.Redelivery and in the
 	// Checkpoint: if Run ends meanwhile, also by a crash, the next Run goes on with it by itself,
-	// and delivers some of the objects twice. If ctx ends, and Run goes on, it is given up.
+	// and delivers some of the objects twice. If ctx ends, and Run goes on, it is given up. So give
+	// it the context of Run, or one made of that: any other one that ends with the process, but an
+	// instant before that of Run, gives it up.
 	//
 	// Of Keys, those that the server does not have, or that the selectors of the informer leave out,
 	// are delivered as deletions. An informer that follows a Shard does so only for keys that it

@@ -259,14 +259,15 @@ func (s *SharedResourceVersionInformer) startLocked(handlers ...*HandlerRegistra
 	for _, h := range handlers {
 		h.informer.reflector.setup.Here = s.watches.Expect()
 	}
+	within := s.ctx
 	for _, h := range handlers {
-		ctx, stop := context.WithCancel(s.ctx)
+		ctx, stop := context.WithCancel(within)
 		h.stop = stop
 		s.goroutines.Go(func() {
 			defer s.stopped(h) // also where a callback ends the goroutine
 			defer stop()
 			defer h.informer.reflector.setup.Here()
-			h.informer.RunWithContext(ctx)
+			h.informer.flow.RunWithin(ctx, within)
 		})
 	}
 }

@@ -119,8 +119,12 @@ func New(options Options) *Flow {
 // goroutine that it started.
 //
 // It is on the stack while a watch is idle: see follower.Follower.
-func (f *Flow) Run(ctx context.Context) {
-	r := f.beginOrRefuse(ctx)
+func (f *Flow) Run(ctx context.Context) { f.RunWithin(ctx, ctx) }
+
+// RunWithin is Run in a context that was made of the one that the caller of Redeliver may know, and
+// that ends with it, but an instant later.
+func (f *Flow) RunWithin(ctx, known context.Context) {
+	r := f.beginOrRefuse(ctx, known)
 	if r == nil {
 		return
 	}
@@ -289,7 +293,7 @@ func (f *Flow) sink(queue *deltaqueue.Queue) sink.Sink {
 }
 
 // begin notes that a run is under way. It is to be ended.
-func (f *Flow) begin(ctx context.Context) (*run, error) {
+func (f *Flow) begin(ctx, known context.Context) (*run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state.stage == starting || f.state.stage == following {
@@ -300,14 +304,14 @@ func (f *Flow) begin(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	f.state = state{stage: starting}
-	r := &run{Flow: f, release: release, within: ctx}
+	r := &run{Flow: f, release: release, known: known}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	return r, nil
 }
 
 // beginOrRefuse returns nil if a run cannot begin.
-func (f *Flow) beginOrRefuse(ctx context.Context) *run {
-	r, err := f.begin(ctx)
+func (f *Flow) beginOrRefuse(ctx, known context.Context) *run {
+	r, err := f.begin(ctx, known)
 	if err != nil {
 		f.refuse(err)
 		return nil

@@ -42,7 +42,7 @@ func (f *Flow) redeliver(ctx context.Context, o api.RedeliverOptions) error {
 	case <-a.done:
 	case <-r.ctx.Done():
 	case <-ctx.Done():
-		if r.within.Err() == nil { // else the run ends, perhaps with the same context
+		if r.known.Err() == nil { // else the run ends, perhaps with the same context
 			f.giveUp(a)
 		}
 		select {

@@ -13,12 +13,13 @@ import (
 // run is a run of a flow that is under way.
 type run struct {
 	*Flow
-	// ctx is that of the workers and helpers. It ends with the run. Within is that of the caller.
-	ctx, within context.Context
-	stop        context.CancelFunc
-	queue       *deltaqueue.Queue
-	follower    *follower.Follower
-	from        follower.Origin
+	// ctx is that of the workers and helpers. It ends with the run. Known is the one that it was made
+	// of and that the callers of Redeliver may know.
+	ctx, known context.Context
+	stop       context.CancelFunc
+	queue      *deltaqueue.Queue
+	follower   *follower.Follower
+	from       follower.Origin
 	// release gives back what the run has claimed.
 	release          func()
 	helpers, workers sync.WaitGroup
