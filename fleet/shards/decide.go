@@ -57,12 +57,14 @@ type failure struct {
 // decide looks at everything whenever something has changed, until ctx has ended and all units are
 // given up.
 func (r *Replica) decide(ctx, life context.Context) {
+	life, end := context.WithCancel(life)
 	d := &decider{
 		Replica: r, life: life, weighed: time.Now(),
 		retryUnits: map[fleet.Unit]time.Time{}, retryChores: map[string]time.Time{}, busy: map[string]bool{},
 		conflicts: map[fleet.Unit]int{},
 	}
 	defer d.beside.Wait()
+	defer end() // no chore matters any more
 	stop := ctx.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -204,7 +206,7 @@ func (d *decider) start(t *tenure, weight int64) {
 	d.tenures[t.unit] = t
 	d.Replica.mu.Unlock()
 	d.beside.Go(func() {
-		t.serve(d.life, d.config.Work, d.ledger, weight)
+		t.serve(d.config.Work, d.ledger, weight)
 		d.ended(t)
 	})
 }
@@ -337,7 +339,9 @@ func (d *decider) chore(name string, do func(ctx context.Context) error) {
 	}
 	d.beside.Go(func() {
 		err := do(d.life)
-		d.problem(name, err)
+		if err == nil || d.life.Err() == nil {
+			d.problem(name, err)
+		}
 		if err != nil {
 			d.fail(failure{chore: name, after: d.config.RetryPeriod / 2})
 		}

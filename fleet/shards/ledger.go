@@ -16,8 +16,23 @@ import (
 	"github.com/rvinformer/informer/fleet"
 )
 
-// atOnce is how many writes of unit Leases a replica has under way.
+// atOnce is how many requests for Leases a replica has under way, and how many releases of units.
 const atOnce = 16
+
+// slots are taken by what is under way.
+type slots chan struct{}
+
+// take waits for a slot. The error is the cause with which ctx has ended.
+func (s slots) take(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s slots) giveBack() { <-s }
 
 // ledger reads and writes the Leases of units. What the server answers is noted.
 type ledger struct {
@@ -26,7 +41,13 @@ type ledger struct {
 	identity  string
 	patience  time.Duration // of one request
 	seen      *observed
-	slots     chan struct{} // taken by requests
+	requests  slots
+	// releases are those under way: a release has its read and its write behind it before another one
+	// begins.
+	releases slots
+	// releasing is the term in which units may be released. All releases share it, because many have
+	// to wait for a slot: a server that is away holds up many units for no longer than one.
+	releasing *terms
 
 	taken, stale atomic.Int64 // how often a unit was taken, and an epoch refused by a sink
 }
@@ -38,19 +59,19 @@ func newLedger(config Config, identity string, seen *observed) *ledger {
 		identity:  identity,
 		patience:  config.RenewDeadline / 2,
 		seen:      seen,
-		slots:     make(chan struct{}, atOnce),
+		requests:  make(slots, atOnce),
+		releases:  make(slots, atOnce),
+		releasing: &terms{deadline: config.RenewDeadline, changed: func() {}},
 	}
 }
 
 // request calls the API server, with a limit to its time, which begins when it is sent, and to how
 // many are under way. The origin is that of the answer.
 func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, origin, error) {
-	select {
-	case l.slots <- struct{}{}:
-		defer func() { <-l.slots }()
-	case <-ctx.Done():
-		return nil, origin{}, context.Cause(ctx)
+	if err := l.requests.take(ctx); err != nil {
+		return nil, origin{}, err
 	}
+	defer l.requests.giveBack()
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
 	from := l.seen.asking()
@@ -150,8 +171,18 @@ func (l *ledger) raise(ctx context.Context, name string, epoch, above int64) (ra
 	return l.update(ctx, lease)
 }
 
+// mayRelease extends the term of releases, when one begins or has succeeded, and returns it.
+func (l *ledger) mayRelease() *term {
+	l.releasing.renewed(time.Now())
+	return l.releasing.get()
+}
+
 // release makes nobody the owner of a unit that this replica owns.
 func (l *ledger) release(ctx context.Context, name string, epoch int64) error {
+	if err := l.releases.take(ctx); err != nil {
+		return err
+	}
+	defer l.releases.giveBack()
 	lease, err := l.own(ctx, name, epoch)
 	if err != nil {
 		return err

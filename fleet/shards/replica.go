@@ -119,8 +119,9 @@ func leasesOf(config Config) cache.ListerWatcher {
 func (r *Replica) Identity() string { return r.identity }
 
 // Run takes part in the fleet until ctx ends, and then hands its units out: it returns when every
-// RunUnit has returned, all units are released and the member Lease is deleted. While the API
-// server cannot be reached, it tries that for no longer than RenewDeadline.
+// RunUnit has returned, all units are released and the member Lease is deleted. Once no unit could
+// be released for RenewDeadline, the others are left to expire. It tries to delete the Lease for
+// half of RenewDeadline.
 //
 // Errors of requests are in Status; Run goes on. It returns an error if this replica was run
 // before.
@@ -140,6 +141,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	end()
 	background.Wait()
 	r.terms.close()
+	r.ledger.releasing.close()
 	// All that was owned is released, or others must wait for the Lease to expire.
 	r.problem("deleting the member lease", r.member.remove(context.WithoutCancel(ctx)))
 	return nil

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
@@ -60,6 +62,44 @@ func TestStoppedReplicaHandsOver(t *testing.T) {
 		require.NoError(t, err)
 		for _, l := range members {
 			require.Equal(t, "unit", l.GetLabels()["rvinformer.dev/role"], "member leases are deleted")
+		}
+	})
+}
+
+// A replica that cannot release its units stops in time, however many it has: it tries that for
+// RenewDeadline, and to delete its member Lease for half of that.
+func TestStopWithoutServerEndsInTime(t *testing.T) {
+	for _, unitsOnly := range []bool{false, true} {
+		t.Run(fmt.Sprintf("unitsOnly=%t", unitsOnly), func(t *testing.T) {
+			bubble(t, 200, func(t *testing.T, w *world) {
+				a := w.start("a")
+				w.covered(settled)
+				a.net.set(func(n *network) { n.unitsOnly = unitsOnly })
+				a.net.partition()
+				began := time.Now()
+				w.end(a)
+				require.LessOrEqual(t, time.Since(began), 16*time.Second)
+			})
+		})
+	}
+}
+
+// A server that is slow gets the time that it needs for many units.
+func TestStopReleasesManyUnitsAtSlowServer(t *testing.T) {
+	bubble(t, 200, func(t *testing.T, w *world) {
+		a := w.start("a")
+		w.covered(settled)
+		a.net.set(func(n *network) { n.steady = time.Second })
+		began := time.Now()
+		w.end(a)
+		require.Greater(t, time.Since(began), 20*time.Second, "200 units, 16 at a time, with two requests for each")
+		all, err := w.server.List(leases, "fleet")
+		require.NoError(t, err)
+		require.Len(t, all, 200)
+		for _, l := range all {
+			holder, _, err := unstructured.NestedString(l.Object, "spec", "holderIdentity")
+			require.NoError(t, err)
+			require.Empty(t, holder, l.GetName())
 		}
 	})
 }

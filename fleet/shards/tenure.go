@@ -119,9 +119,8 @@ func (t *tenure) lost(l unitLease, identity string) bool {
 	return l.deleted || l.holder != identity || l.epoch != t.epoch
 }
 
-// serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the
-// replica.
-func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight int64) {
+// serve takes the unit, runs it until the tenure ends, and releases it.
+func (t *tenure) serve(work Work, ledger *ledger, weight int64) {
 	defer t.end(errStopped)
 	lease, err := ledger.acquire(t.ctx, t.unit, t.name, t.from, weight)
 	if err != nil {
@@ -136,7 +135,7 @@ func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight i
 			break
 		}
 		if errors.Is(err, errStale) {
-			if !t.raise(life, ledger) {
+			if !t.raise(ledger) {
 				return
 			}
 			// A sink that does not say which epoch it has may refuse many.
@@ -153,7 +152,7 @@ func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight i
 			break
 		}
 	}
-	t.release(life, ledger)
+	t.release(ledger)
 }
 
 // pauses are those between calls of RunUnit that return by themselves. They go to this replica's
@@ -201,7 +200,7 @@ func (t *tenure) failed(err error) {
 
 // raise gives the unit an epoch above what the sink has stored, and reports false if this replica
 // is not the owner, or the tenure ends.
-func (t *tenure) raise(life context.Context, ledger *ledger) bool {
+func (t *tenure) raise(ledger *ledger) bool {
 	t.mu.Lock()
 	epoch, stored := t.epoch, t.stored
 	t.restarts++
@@ -225,24 +224,25 @@ func (t *tenure) raise(life context.Context, ledger *ledger) bool {
 			break
 		}
 	}
-	t.release(life, ledger)
+	t.release(ledger)
 	return false
 }
 
 // release gives the unit back after RunUnit has returned, so that another replica need not wait for
 // this one to expire. When the term is over, the unit is kept: the next term goes on with it,
 // unless another replica has taken it by then. A Lease that seems lost may only have lost its
-// labels.
-func (t *tenure) release(life context.Context, ledger *ledger) {
+// labels. It gives up when no unit could be released in time.
+func (t *tenure) release(ledger *ledger) {
 	if errors.Is(context.Cause(t.ctx), errTermOver) {
 		return
 	}
 	t.enter(Releasing)
 	_, _, epoch, _, _ := t.now()
-	deadline := time.Now().Add(2 * ledger.patience)
-	for conflicts := 0; life.Err() == nil; {
-		err := ledger.release(life, t.name, epoch)
+	term := ledger.mayRelease()
+	for conflicts := 0; term != nil && term.ctx.Err() == nil; {
+		err := ledger.release(term.ctx, t.name, epoch)
 		if err == nil || errors.As(err, new(errNotOwner)) {
+			ledger.mayRelease()
 			return
 		}
 		t.fail(err)
@@ -250,8 +250,8 @@ func (t *tenure) release(life context.Context, ledger *ledger) {
 			conflicts++
 		}
 		isRace := apierrors.IsConflict(err) && conflicts < manyConflicts
-		if !isRace && (time.Now().After(deadline) || backoff.Sleep(life, firstPause/2) != nil) {
-			return
+		if !isRace {
+			_ = backoff.Sleep(term.ctx, firstPause/2)
 		}
 	}
 }
