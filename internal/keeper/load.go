@@ -20,6 +20,39 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	if f == nil || err != nil {
 		return "", err
 	}
+	switch {
+	case k.Versions.Len() == 0:
+		f.beside = nothingKnown
+	case k.Versions.Includes(f.content):
+		f.beside = included
+	default:
+		f.beside = differs
+	}
+	return k.use(ctx, f)
+}
+
+// reload reads the content of the store for a later run of the informer. If that is not what the last
+// one has left there, another process has used the store meanwhile: what it has saved is what the
+// handler's data is of now, and takes the place of what is known. It does not where others have
+// changed the known versions since, as a program does that fills them from its data.
+func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err error) {
+	if k.journal != nil {
+		k.journal.Stop() // another process may have used the store meanwhile
+	}
+	if k.Versions.Changes() != k.left.changes {
+		return "", false, nil
+	}
+	f, err := k.decode(ctx)
+	if f == nil || err != nil || f.content.Metadata[checkpoint.MetadataResourceVersion] == k.saved.resume && k.Versions.Equal(f.content) {
+		return "", false, err
+	}
+	f.content.Lacks = k.left.unsaved
+	resume, err = k.use(ctx, f)
+	return resume, err == nil, err
+}
+
+// use acts on what the store has. It returns the resource version to go on from.
+func (k *Keeper) use(ctx context.Context, f *found) (resume string, err error) {
 	v, err := accept(k.subject.source, f.content.Metadata, f.beside)
 	if err != nil {
 		return "", err
@@ -61,14 +94,6 @@ func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
 	if errors.Is(f.content.Torn, api.ErrCheckpointDamaged) {
 		k.Report.Fail(f.content.Torn)
 	}
-	switch {
-	case k.Versions.Len() == 0:
-		f.beside = nothingKnown
-	case k.Versions.Includes(f.content):
-		f.beside = included
-	default:
-		f.beside = differs
-	}
 	return f, nil
 }
 
@@ -79,16 +104,18 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		k.Versions.Adopt(f.content)
 		gaps = k.gaps() // to adopt is an edit
 		k.savedEdits, k.saved.cluster = k.Versions.Edits(), v.cluster
-		if k.journal != nil && f.content.Appendable && v.has == sameShard {
+		if k.journal != nil && f.content.Appendable && v.has == sameShard && !f.content.Lacks {
 			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
 		}
 	} else {
 		k.Versions.AdoptDeadLetters(f.content)
 	}
 	k.saved.resume, k.saved.at = v.claims, time.Now()
-	if text := f.content.Metadata[checkpoint.MetadataRedelivery]; text != "" && k.Redelivery != nil {
-		k.saved.redelivery = text
-		k.Redelivery.Restore(text, v.has == sameShard)
+	if k.Redelivery != nil {
+		k.saved.redelivery = f.content.Metadata[checkpoint.MetadataRedelivery]
+		if text := k.saved.redelivery; text != "" {
+			k.Redelivery.Restore(text, v.has == sameShard)
+		}
 	}
 	if v.has != sameShard { // the checkpoint is to be one of this shard soon
 		k.pending.changes.Add(1)

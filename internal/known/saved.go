@@ -22,6 +22,9 @@ type Saved struct {
 	// also for a checkpoint without a journal.
 	Appendable bool
 	Torn       error
+	// Lacks tells, for Adopt, that keys may be missing that the handler has: those that are known stay
+	// as keys that it may have begun to take in.
+	Lacks bool
 
 	table *keytable.Table
 	// begun are the keys that the handler may have begun to take in since.
@@ -64,9 +67,7 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			s.table.Delete(key)
 			s.begun.remove(key)
 		case checkpoint.Begun:
-			if _, begun := s.begun.of(key); !begun {
-				s.begun = s.begun.set(strings.Clone(key), doubt{})
-			}
+			s.doubt(strings.Clone(key))
 		case checkpoint.Dead:
 			letter, err := r.DeadLetter(key, version)
 			if err != nil {
@@ -131,9 +132,52 @@ func (v *Versions) Adopt(s Saved) {
 	for table.Generation() < v.reading().Generation() { // others began meanwhile
 		table.Begin()
 	}
+	if s.Lacks {
+		s.keepDoubts(v.reading(), v.unsettled)
+	}
 	v.edits++
 	v.changes.Add(1)
 	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
+}
+
+// keepDoubts adds keys that the handler may have begun to take in: those that are known, and s has
+// not, and those that were before.
+func (s *Saved) keepDoubts(known *keytable.Table, before *unsettled) {
+	for key := range known.All() {
+		if !s.table.Compare(key, keytable.Version{}).Known {
+			s.doubt(strings.Clone(key))
+		}
+	}
+	for key := range before.all() {
+		s.doubt(key)
+	}
+}
+
+func (s *Saved) doubt(key string) {
+	if _, begun := s.begun.of(key); !begun {
+		s.begun = s.begun.set(key, doubt{})
+	}
+}
+
+// Equal reports whether a checkpoint has just what is known, and no other keys that the handler may
+// have begun to take in.
+func (v *Versions) Equal(s Saved) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for key := range s.begun.all() {
+		if _, unsettled := v.unsettled.of(key); !unsettled {
+			return false
+		}
+	}
+	same := 0
+	for key, saved := range s.table.All() {
+		version, exists := v.reading().Get(key)
+		if !exists || version != saved {
+			return false
+		}
+		same++
+	}
+	return same == v.reading().Len()
 }
 
 // AdoptDeadLetters makes the dead letters of a checkpoint the informer's, beside versions that are

@@ -2,9 +2,13 @@ package checkpoints_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -432,6 +436,128 @@ func TestASecondRunResumes(t *testing.T) {
 		w.Run(i)
 		time.Sleep(3 * time.Second)
 		require.Len(t, w.Lists(), 2)
+		w.RequireState(r)
+	})
+}
+
+// A replica that becomes the leader again knows what the one has delivered that led meanwhile, and
+// goes on from where that has ended.
+func TestASecondRunAfterAnotherReplica(t *testing.T) {
+	for name, test := range map[string]struct{ inMemory, compacted bool }{
+		"resumes": {}, "lists": {compacted: true}, "resumes, without a journal": {inMemory: true}, "lists, without a journal": {inMemory: true, compacted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				path, memory := filepath.Join(t.TempDir(), "pods"), &harness.MemoryCheckpoint{}
+				r := &harness.Recorder{} // both write to the same place
+				lead := func(i informer.ResourceVersionInformer, what func()) {
+					stop := w.Run(i)
+					time.Sleep(time.Minute)
+					what()
+					time.Sleep(time.Minute)
+					w.RequireState(r)
+					stop()
+				}
+				var replicas [2]informer.ResourceVersionInformer
+				for n := range replicas {
+					var s informer.CheckpointStore = memory
+					if !test.inMemory {
+						s = informer.FileCheckpoint(path)
+					}
+					replicas[n] = harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+				}
+				lead(replicas[0], func() {})
+				lead(replicas[1], func() {
+					w.CreatePods("a/short", "a/long")
+					w.UpdatePod("a/0001", "changed")
+					w.DeletePods("a/0002")
+				})
+				w.DeletePods("a/short")
+				if test.compacted {
+					w.Compact()
+				}
+				w.ResetRequests()
+				r.Forget()
+				lead(replicas[0], func() {})
+				told := slices.DeleteFunc(r.Events(), func(event string) bool { return strings.HasPrefix(event, "sync ") })
+				if test.compacted {
+					require.Equal(t, []string{"delete a/short unknown"}, told)
+				} else {
+					require.Equal(t, []string{"delete a/short"}, told)
+					require.Empty(t, w.Lists())
+				}
+			})
+		})
+	}
+}
+
+// A Run whose last save has failed keeps what it knows beside what another replica has saved.
+func TestASecondRunAfterAFailedSaveAndAnotherReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		var full atomic.Bool
+		s.OnSave = func(context.Context, int) error {
+			if full.Load() {
+				return errors.New("full")
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Minute)
+		w.CreatePods("a/unsaved")
+		w.DeletePods("a/0001")
+		synctest.Wait()
+		full.Store(true)
+		stop()
+		full.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		w.CreatePods("a/other")
+		synctest.Wait()
+		stop()
+		w.DeletePods("a/unsaved", "a/other")
+		w.Compact()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+		w.RequireSaved(s)
+	})
+}
+
+// What a Run knows whose journal and last save have failed is in the store before the next Run can
+// list, so that a kill forgets nothing.
+func TestASecondRunWritesWhatAFailedSaveLacks(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		r, s := &harness.Recorder{}, newDisk(path)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Minute)
+		s.readOnly.Store(true)
+		w.CreatePods("a/unsaved")
+		synctest.Wait()
+		stop()
+		w.RequireState(r)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NotContains(t, harness.ReadSaved(t, content).Versions, "a/unsaved")
+
+		s.readOnly.Store(false)
+		w.DeletePods("a/unsaved")
+		w.Compact()
+		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(http.StatusInternalServerError)})
+		stop = w.Run(i)
+		time.Sleep(time.Minute)
+		content, err = os.ReadFile(path) // as a kill leaves it
+		require.NoError(t, err)
+		stop()
+		w.Heal()
+		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.MemoryCheckpoint{Content: content}}))
+		time.Sleep(time.Minute)
 		w.RequireState(r)
 	})
 }
