@@ -57,10 +57,10 @@ func (k *Keeper) use(ctx context.Context, f *found) (resume string, err error) {
 	if err != nil {
 		return "", err
 	}
-	k.Cluster.Learn(v.cluster)
 	var objects []object.Known
 	switch v.use {
 	case useNothing:
+		k.Cluster.Learn(v.cluster)
 		return "", nil
 	case useResume:
 		objects = k.Versions.Sample(f.content.IsDead)
@@ -70,6 +70,7 @@ func (k *Keeper) use(ctx context.Context, f *found) (resume string, err error) {
 	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()); err != nil {
 		return "", err
 	}
+	k.Cluster.Learn(v.cluster)
 	return k.adopt(f, v), nil
 }
 

@@ -160,7 +160,6 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 		if err != nil {
 			return err
 		}
-		s.Cluster.Learn(v.cluster)
 		for name, wanted := range s.settings {
 			if saved := r.Metadata()[name]; saved != wanted {
 				return fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
@@ -169,6 +168,7 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 		if err := s.vouch(ctx, r.Metadata(), sample, len(sample) == 0); err != nil {
 			return err
 		}
+		s.Cluster.Learn(v.cluster)
 		if err := s.content.Restore(ctx, v.claims, r.Payload()); err != nil {
 			return err
 		}

@@ -116,6 +116,30 @@ func TestCheckpointOfAnotherClusterIsRecognizedByItsObjects(t *testing.T) {
 	}
 }
 
+// What replaces the checkpoint of another cluster, which was recognized by its objects, does not name
+// that cluster.
+func TestBeginAnewForgetsTheClusterOfTheCheckpoint(t *testing.T) {
+	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
+		s := c.Lived(&harness.Recorder{})
+		c.replace()
+		c.forbidden = true
+		r := &harness.Recorder{}
+		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, BeginAnew: true})
+		stop := c.Run(i)
+		time.Sleep(time.Minute)
+		require.True(t, i.HasSynced())
+		stop()
+		require.NotContains(t, harness.ReadSaved(t, s.Bytes()).Metadata, "cluster")
+
+		c.forbidden = false
+		i = harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s})
+		c.Run(i)
+		time.Sleep(time.Minute)
+		require.NoError(t, i.Status().LastError)
+		require.True(t, i.HasSynced())
+	})
+}
+
 // Objects that are newer than the checkpoint may have been created again in the same cluster: a
 // list tells.
 func TestCheckpointWhoseObjectsAreAllReplacedIsListed(t *testing.T) {
