@@ -96,8 +96,9 @@ type (
 // Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to know which
 // cluster it is and whether it was restored. If that is forbidden or not answered, Run compares the
 // UIDs of up to three known objects, each with a list of one object. An object that is older than
-// the checkpoint and is not in it shows another cluster, and Run waits. If no known object is left,
-// Run lists. The source of any other ListerWatcher is not known. An ExtraStore does not get what
+// the checkpoint and is not in it shows another cluster, and Run waits. If the checkpoint has no
+// resource version, one that is older than the known object of its name does. If no known object is
+// left, Run lists. The source of any other ListerWatcher is not known. An ExtraStore does not get what
 // was not read.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error

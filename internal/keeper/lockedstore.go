@@ -203,13 +203,16 @@ func (s *lockedStore) identify(ctx context.Context) (identified bool) {
 // open.
 func (s *lockedStore) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
 	resume, cluster := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
-	if resume == "" || resume == "0" || cluster != "" && cluster == s.subject.source.Cluster {
+	if resume == "0" {
+		resume = ""
+	}
+	if resume == "" && len(objects) == 0 || cluster != "" && cluster == s.subject.source.Cluster {
 		return nil
 	}
 	a, _ := s.Server.Ask(ctx, server.Inquiry{
 		ResourceVersion: resume,
 		Objects:         func() []object.Known { return objects },
-		ResourceOnly:    cluster != "" || s.subject.unanswered,
+		ResourceOnly:    resume == "" || cluster != "" || s.subject.unanswered,
 		Empty:           empty && checkpoint.SourceFrom(metadata).Shard == "", // others have what is not in the shard
 	})
 	if a.Identity != server.Another {

@@ -24,7 +24,8 @@ var ErrClusterReplaced = errors.New("the server is of another cluster than befor
 type Inquiry struct {
 	// Cluster is the UID of the namespace kube-system, empty if it is not known.
 	Cluster string
-	// ResourceVersion is one that the server had.
+	// ResourceVersion is one that the server had. It is empty if it is not known up to which one the
+	// objects are known: the server is asked for its newest state then.
 	ResourceVersion string
 	// Objects returns some objects that the server had by then; nil if none are known.
 	Objects func() []object.Known
@@ -167,7 +168,7 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 				a.Identity = Same
 				return nil
 			}
-			a.doubt(o, found.Version, found.Exists && rv.NotNewer(found.Version.ResourceVersion, q.ResourceVersion))
+			a.doubt(o, found.Version, found.Exists && q.wouldKnow(o, found.Version))
 		}
 	}
 	if a.HasVersion {
@@ -183,6 +184,16 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 		return nil
 	}
 	return err
+}
+
+// wouldKnow reports whether an object that the server has in place of the known one would be known,
+// if the server were the one that is known.
+func (q *Inquiry) wouldKnow(o object.Known, now keytable.Version) bool {
+	if q.ResourceVersion != "" {
+		return rv.NotNewer(now.ResourceVersion, q.ResourceVersion)
+	}
+	// In the version of the known object, that was the one of the name.
+	return o.Version.UID != "" && now.UID != "" && rv.NotNewer(now.ResourceVersion, o.Version.ResourceVersion)
 }
 
 // isSame reports whether now is the known object o, as far as the server has found one.

@@ -2,6 +2,7 @@ package checkpoints_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -114,6 +115,45 @@ func TestCheckpointOfAnotherClusterIsRecognizedByItsObjects(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A checkpoint without a resource version is recognized as well: the informer would list.
+func TestCheckpointWithoutAVersionOfAnotherCluster(t *testing.T) {
+	inTwoClusters(t, true, func(t *testing.T, c *twoClusters) {
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		var spoil atomic.Bool
+		transform := func(obj interface{}) (interface{}, error) {
+			if spoil.Load() {
+				return nil, errors.New("spoilt")
+			}
+			return obj, nil
+		}
+		stop := c.Run(harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, Transform: transform}))
+		time.Sleep(time.Minute)
+		spoil.Store(true)
+		c.UpdatePod("a/0001", "changed")
+		synctest.Wait()
+		stop()
+		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
+		r.Forget()
+
+		// In the same cluster, it is listed.
+		spoil.Store(false)
+		c.ResetRequests()
+		stop = c.Run(harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s.Killed()}))
+		time.Sleep(time.Minute)
+		stop()
+		require.Equal(t, []string{"list limit=1", "list limit=500"}, c.Lists(), "one is for one object")
+		require.Equal(t, []string{"sync a/0000", "update a/0001", "sync a/0002"}, r.Events())
+		r.Forget()
+
+		c.replace()
+		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s})
+		c.Run(i)
+		time.Sleep(time.Minute)
+		harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
+		require.Empty(t, r.Events())
+	})
 }
 
 // What replaces the checkpoint of another cluster, which was recognized by its objects, does not name
