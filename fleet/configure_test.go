@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
@@ -215,6 +217,65 @@ func TestGoneWithCheckpoint(t *testing.T) {
 				time.Sleep(20 * time.Minute)
 				stop()
 				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
+			})
+		})
+	}
+}
+
+// The informer that tells the end of a resource has the checkpoint of the one before, whatever that has
+// listed, and whatever the address of the server is like.
+func TestGoneWithCheckpointOfConfiguredSource(t *testing.T) {
+	selecting := func(o *metav1.ListOptions) { o.LabelSelector = "!hidden" }
+	for name, source := range map[string]func(c *rest.Config, own informer.DynamicListerWatcherFactory) cache.ListerWatcher{
+		"the fleet's own": func(*rest.Config, informer.DynamicListerWatcherFactory) cache.ListerWatcher { return nil },
+		"address without a scheme": func(c *rest.Config, _ informer.DynamicListerWatcherFactory) cache.ListerWatcher {
+			c.Host = strings.TrimPrefix(c.Host, "https://")
+			return nil
+		},
+		"namespace": func(_ *rest.Config, own informer.DynamicListerWatcherFactory) cache.ListerWatcher {
+			return own.ForResource("default", widgets)
+		},
+		"selector": func(_ *rest.Config, own informer.DynamicListerWatcherFactory) cache.ListerWatcher {
+			return own.ForResourceWithOptions("", widgets, selecting)
+		},
+		"other ListerWatcher": func(_ *rest.Config, own informer.DynamicListerWatcherFactory) cache.ListerWatcher {
+			return &cache.ListWatch{ListFunc: own.ForResource("", widgets).List, WatchFunc: own.ForResource("", widgets).Watch}
+		},
+		"other ListerWatcher with a selector": func(_ *rest.Config, own informer.DynamicListerWatcherFactory) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(&cache.ListWatch{ListFunc: own.ForResource("", widgets).List, WatchFunc: own.ForResource("", widgets).Watch}, selecting)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				east := serve(t, informertest.Options{TLS: true})
+				create(t, east, widgets, "a", "b")
+				config := east.Config()
+				own, err := informer.NewDynamicListerWatcherFactory(config)
+				require.NoError(t, err)
+				lw := source(config, own)
+				m, folder := newMirror(), t.TempDir()
+				f := newFleet(t, m, fleet.Config{
+					Groups: []fleet.Group{{Resources: []string{"widgets.example.com"}}},
+					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+						config, err := m.configure(ctx, target)
+						config.ListerWatcher = lw
+						config.Checkpoint = informer.FileCheckpoint(filepath.Join(folder, target.Resource.Resource))
+						return config, err
+					},
+				})
+				require.NoError(t, f.Add("east", config))
+				start(t, f.Run)
+				time.Sleep(2 * time.Minute)
+				require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", widgets))
+				heal := east.Inject(informertest.Fault{Effect: informertest.Refuse()}) // no watch tells it
+				east.CloseClientConnections()
+				time.Sleep(time.Second)
+				east.RemoveResource(widgets)
+				heal()
+				time.Sleep(20 * time.Minute)
+				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
+				now, _ := f.Cluster("east")
+				require.Zero(t, now.Informers)
 			})
 		})
 	}

@@ -3,26 +3,47 @@ package fleet
 import (
 	"io"
 	"net/http"
+	"path"
 	"strings"
 
-	"k8s.io/client-go/rest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/server"
 )
 
-// nothingOf returns a ListerWatcher that lists a resource without objects, for an informer that is
-// to tell its handler that all are gone.
-func nothingOf(t Target, host string) (cache.ListerWatcher, error) {
-	listers, err := informer.NewDynamicListerWatcherFactory(&rest.Config{Host: host, Transport: nothing{t}, QPS: -1})
-	if err != nil {
-		return nil, err
+// nothingOf returns a ListerWatcher of the source of another one, which has no objects, for an informer
+// that is to tell its handler that all are gone.
+func nothingOf(lw cache.ListerWatcher) (cache.ListerWatcher, error) {
+	r := server.Of(lw)
+	if r == nil {
+		return server.InPlaceOf(lw, decodedNothing), nil
 	}
-	return listers.ForResource("", t.Resource), nil
+	r, err := r.AnsweredBy(nothing{r.GroupResource().Resource})
+	if err != nil {
+		return nil, err // not a typed nil
+	}
+	return r, nil
 }
 
+// decodedNothing lists and watches no objects.
+var decodedNothing = cache.ToListerWatcherWithContext(&cache.ListWatch{
+	ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+		return &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, ListMeta: metav1.ListMeta{ResourceVersion: versionOfNothing}}, nil
+	},
+	WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) {
+		if opts.ResourceVersion != versionOfNothing {
+			return nil, apierrors.NewResourceExpired("there are no objects")
+		}
+		return watch.NewFake(), nil
+	},
+})
+
 // nothing is a server whose resource has no objects, and which has nothing else.
-type nothing struct{ target Target }
+type nothing struct{ resource string }
 
 // versionOfNothing is the resource version of its lists. A watch from any other is refused, so that
 // an informer that resumes from a checkpoint lists.
@@ -30,9 +51,8 @@ const versionOfNothing = "1"
 
 // RoundTrip answers a request.
 func (n nothing) RoundTrip(request *http.Request) (*http.Response, error) {
-	_, asked, _ := strings.Cut(request.URL.Path, n.target.Resource.GroupVersion().String()+"/")
 	switch {
-	case asked != n.target.Resource.Resource:
+	case path.Base(request.URL.Path) != n.resource:
 		return answer(request, http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), nil
 	case request.URL.Query().Get("watch") == "": // a list
 		return answer(request, http.StatusOK, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"`+versionOfNothing+`"},"items":[]}`), nil

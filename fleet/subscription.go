@@ -147,7 +147,7 @@ func (r *run) part(ctx context.Context, name schema.GroupResource, sub *subscrip
 	next := &subscription{stage: parting, target: sub.target, storage: sub.storage, doubt: sub.doubt}
 	config, err := r.configure(ctx, next)
 	if err == nil {
-		config.ListerWatcher, err = nothingOf(sub.target, r.cluster.config.Host)
+		config.ListerWatcher, err = nothingOf(config.ListerWatcher)
 	}
 	if err == nil {
 		config.ListMode = informer.ListModePaged

@@ -22,8 +22,7 @@ const patience = 10 * time.Second
 // the cluster. If it fails, it should be asked again later; the source lacks the cluster then.
 func (r *Resource) Identify(ctx context.Context) (checkpoint.Source, error) {
 	s := selection(r.tweaks.apply(metav1.ListOptions{}))
-	u := r.get().AbsPath().URL()
-	s.Server = strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), "/")
+	s.Server = r.address()
 	s.Resource = r.resource.Version + "/" + r.resource.Resource
 	if r.resource.Group != "" {
 		s.Resource = r.resource.Group + "/" + s.Resource
@@ -34,6 +33,12 @@ func (r *Resource) Identify(ctx context.Context) (checkpoint.Source, error) {
 		return s, fmt.Errorf("UID of the namespace kube-system of %s: %w", s.Server, err)
 	}
 	return s, nil
+}
+
+// address is the URL of the server, without a slash at its end.
+func (r *Resource) address() string {
+	u := r.get().AbsPath().URL()
+	return strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), "/")
 }
 
 // selection is a source with the selectors of opts. They are normalized, because the order of

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,18 @@ func (r *Resource) InJSON() *Resource {
 	copied := *r
 	copied.onlyJSON = true
 	return &copied
+}
+
+// AnsweredBy returns a copy whose requests a transport answers in place of the server. It has the same
+// source.
+func (r *Resource) AnsweredBy(transport http.RoundTripper) (*Resource, error) {
+	s, err := New(&rest.Config{Host: r.address(), Transport: transport, QPS: -1})
+	if err != nil {
+		return nil, err
+	}
+	copied := *r
+	copied.server, copied.limiter = s, nil
+	return &copied, nil
 }
 
 // OnlyJSON reports whether objects are asked for in no other encoding.

@@ -93,6 +93,12 @@ func Filter(lw cache.ListerWatcher, tweak Tweak) Filtered {
 	return Filtered{cache.ToListerWatcherWithContext(lw), tweaks{}.with(tweak)}
 }
 
+// InPlaceOf returns lw with the tweaks of another ListerWatcher that is no Resource.
+func InPlaceOf(other cache.ListerWatcher, lw cache.ListerWatcherWithContext) Filtered {
+	f, _ := other.(Filtered)
+	return Filtered{lw, f.tweaks}
+}
+
 // Selection returns the selectors of a list. The rest of the source is not known.
 func (f Filtered) Selection() checkpoint.Source {
 	return selection(f.tweaks.apply(metav1.ListOptions{}))
