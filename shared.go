@@ -114,6 +114,7 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	}
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
+	h.there, h.remove = context.WithCancel(context.Background())
 	h.informer.reflector.setup.Shared, h.informer.reflector.setup.Memory = s.watches, s.reflector.setup.Memory
 	s.handlers = append(s.handlers, h)
 	if s.ctx != nil {
@@ -179,10 +180,10 @@ func (s *SharedResourceVersionInformer) RemoveHandler(h *HandlerRegistration) (e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.removed {
+	if h.wasRemoved() {
 		return h.ended
 	}
-	h.removed = true
+	h.remove()
 	s.handlers = slices.DeleteFunc(slices.Clone(s.handlers), func(other *HandlerRegistration) bool { return other == h })
 	s.leaving = append(s.leaving, h)
 	if h.stop != nil {
@@ -277,7 +278,7 @@ func (s *SharedResourceVersionInformer) stopped(h *HandlerRegistration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.stop = nil
-	if h.removed {
+	if h.wasRemoved() {
 		s.endLocked(h)
 	}
 }
@@ -287,7 +288,7 @@ func (s *SharedResourceVersionInformer) awaitSynced(ctx context.Context, first [
 	for _, h := range first {
 		select {
 		case <-h.HasSyncedChecker().Done():
-		case <-h.ended:
+		case <-h.there.Done():
 		case <-ctx.Done():
 			return
 		}
@@ -367,34 +368,38 @@ func (s *SharedResourceVersionInformer) DeadLetters() (all []DeadLetter) {
 }
 
 // Audit audits the handlers that are there, one after the other: see ResourceVersionInformer. The
-// report has the differences of all of them, the most Objects, and the oldest ResourceVersion. An
-// error ends it, and names the handler.
-func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (all AuditReport, err error) {
-	for n, h := range s.Handlers() {
-		var one AuditReport
-		one, err = h.Audit(ctx, opts)
-		if n == 0 {
+// report has the differences of all of them, the most Objects, and the oldest ResourceVersion. A
+// handler that is removed meanwhile is left out. An error ends it, and names the handler.
+func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (all AuditReport, _ error) {
+	audited := 0
+	for _, h := range s.Handlers() {
+		one, err := h.auditWhileThere(ctx, opts)
+		switch {
+		case err != nil && h.wasRemoved():
+			continue
+		case audited == 0:
 			all = one
-		} else {
+		default:
 			addAudit(&all, one)
 		}
 		if err != nil {
 			return all, err
 		}
+		audited++
 	}
 	return all, nil
 }
 
 // Redeliver delivers objects once more to the handlers that are there, one after the other: see
-// ResourceVersionInformer. An error ends it, and names the handler; it is ErrNoHandler if there is
-// none.
+// ResourceVersionInformer. A handler that is removed meanwhile does not count. An error ends it, and
+// names the handler; it is ErrNoHandler if there is none.
 func (s *SharedResourceVersionInformer) Redeliver(ctx context.Context, opts RedeliverOptions) error {
 	handlers := s.Handlers()
 	if len(handlers) == 0 {
 		return fmt.Errorf("redelivery of %s: %w", s.name, ErrNoHandler)
 	}
 	for _, h := range handlers {
-		if err := h.Redeliver(ctx, opts); err != nil {
+		if err := h.Redeliver(ctx, opts); err != nil && !h.wasRemoved() {
 			return err
 		}
 	}
@@ -447,13 +452,12 @@ type HandlerConfig struct {
 type HandlerRegistration struct {
 	owner    *SharedResourceVersionInformer
 	informer *resourceVersionInformer
+	// there ends when the handler is removed, by remove, which is called with the owner's lock.
+	there  context.Context
+	remove context.CancelFunc
 	// ended is closed when the handler was removed and is not called any more.
 	ended chan struct{}
-
-	// Of the owner's lock:
-
-	removed bool
-	// stop ends the handler's informer, nil while that does not run.
+	// stop belongs to the owner's lock. It ends the handler's informer, nil while that does not run.
 	stop context.CancelFunc
 }
 
@@ -500,17 +504,21 @@ func (h *HandlerRegistration) Redeliver(ctx context.Context, opts RedeliverOptio
 	return h.informer.Redeliver(ctx, opts)
 }
 
-// WaitUntil waits until the handler has acknowledged a resource version and all before it: see
-// ResourceVersionInformer.
-func (h *HandlerRegistration) WaitUntil(ctx context.Context, resourceVersion string) error {
-	return h.informer.flow.WaitUntil(ctx, resourceVersion, h.ended)
+// auditWhileThere is Audit, which ends when the handler is removed.
+func (h *HandlerRegistration) auditWhileThere(ctx context.Context, opts AuditOptions) (AuditReport, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.there, cancel)()
+	return h.Audit(ctx, opts)
 }
 
-func (h *HandlerRegistration) wasRemoved() bool {
-	h.owner.mu.Lock()
-	defer h.owner.mu.Unlock()
-	return h.removed
+// WaitUntil waits until the handler has acknowledged a resource version and all before it: see
+// ResourceVersionInformer. If the handler is removed meanwhile, the error is ErrStopped.
+func (h *HandlerRegistration) WaitUntil(ctx context.Context, resourceVersion string) error {
+	return h.informer.flow.WaitUntil(ctx, resourceVersion, h.there.Done())
 }
+
+func (h *HandlerRegistration) wasRemoved() bool { return h.there.Err() != nil }
 
 // Done is closed when the handler was removed and its last call has returned.
 func (h *HandlerRegistration) Done() <-chan struct{} { return h.ended }
