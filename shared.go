@@ -115,7 +115,8 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
 	h.there, h.remove = context.WithCancel(context.Background())
-	h.informer.reflector.setup.Shared, h.informer.reflector.setup.Memory = s.watches, s.reflector.setup.Memory
+	setup := &h.informer.reflector.setup
+	setup.Shared, setup.Memory, setup.Report.Whole = s.watches, s.reflector.setup.Memory, &s.reflector.setup.Report.Progress
 	s.handlers = append(s.handlers, h)
 	if s.ctx != nil {
 		s.startLocked(h)
@@ -345,6 +346,8 @@ func (s *SharedResourceVersionInformer) Status() (all Status) {
 		}
 	}
 	(*report.Snapshot)(&all).Add(removed)
+	// What is read for several handlers may be read on after the one has gone that it was asked for.
+	all.Counts.ReceivedBytes = s.reflector.setup.Report.Received()
 	all.Synced = s.HasSynced()
 	return all
 }

@@ -64,7 +64,15 @@ func (p *Progress) CountWatch(why Reason) { p.counters.watches[max(why, Failed)-
 func (p *Progress) CountListed(objects int64) { p.counters.listed.Add(objects) }
 
 // CountReceived counts bytes that came from the server.
-func (p *Progress) CountReceived(bytes int) { p.counters.received.Add(int64(bytes)) }
+func (p *Progress) CountReceived(bytes int) {
+	p.counters.received.Add(int64(bytes))
+	if p.Whole != nil {
+		p.Whole.CountReceived(bytes)
+	}
+}
+
+// Received returns how many bytes came from the server.
+func (p *Progress) Received() int64 { return p.counters.received.Load() }
 
 // CountRestore counts that the server was found to be another, or in another state.
 func (p *Progress) CountRestore() { p.counters.restores.Add(1) }

@@ -125,3 +125,26 @@ func TestStorageOfAHandlerThatHasNotEnded(t *testing.T) {
 		require.True(t, h.HasSynced())
 	})
 }
+
+// Bytes are counted although the handler has gone for which their watch was opened.
+func TestBytesOfAWatchCountAfterItsHandlerHasGone(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		s := harness.Share(w, informer.InformerConfig{})
+		handlers := []*informer.HandlerRegistration{harness.AddHandler(t, s, &harness.Recorder{}), harness.AddHandler(t, s, &harness.Recorder{})}
+		defer harness.Start(s.RunWithContext)()
+		synctest.Wait()
+		w.CreatePods("a/0000")
+		synctest.Wait()
+		for _, h := range handlers {
+			if h.Status().Counts.ReceivedBytes > 0 {
+				<-s.RemoveHandler(h)
+			}
+		}
+		require.Len(t, s.Handlers(), 1)
+		before := s.Status().Counts.ReceivedBytes
+		require.Positive(t, before)
+		w.CreatePods("a/0001")
+		synctest.Wait()
+		require.Greater(t, s.Status().Counts.ReceivedBytes, before)
+	})
+}
