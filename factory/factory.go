@@ -42,6 +42,8 @@ type Factory struct {
 	// lives has the informers by key. What has ended stays, unless something has told the
 	// factory to let go of it, for WaitForCacheSync to say that it is not synced.
 	lives map[Key]*life
+	// active are the lives that have a goroutine, also those that are not in lives any more.
+	active map[*life]struct{}
 	// turns and stopContexts have only what is in use.
 	turns        map[Key]*turn
 	stopContexts map[<-chan struct{}]*stopContext
@@ -59,6 +61,7 @@ var _ InformerFactory = &Factory{}
 func New() *Factory {
 	return &Factory{
 		lives:        map[Key]*life{},
+		active:       map[*life]struct{}{},
 		turns:        map[Key]*turn{},
 		stopContexts: map[<-chan struct{}]*stopContext{},
 		servers:      map[string]*serverUse{},

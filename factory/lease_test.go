@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
@@ -211,6 +212,35 @@ func TestStopCluster(t *testing.T) {
 	})
 }
 
+// An informer that another has taken the place of is waited for as well, while it still runs.
+func TestStopWaitsForTheFormer(t *testing.T) {
+	for name, stop := range map[string]func(*factory.Factory, factory.Key) <-chan struct{}{
+		"one":         (*factory.Factory).Stop,
+		"the cluster": func(f *factory.Factory, _ factory.Key) <-chan struct{} { return f.StopCluster("") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := factory.New()
+				former, channel := newStub(), make(chan struct{})
+				former.linger = make(chan struct{})
+				f.InformerFor(pods, factory.InformerOptions{}, always(former)).Start(channel)
+				synctest.Wait()
+				close(channel)
+				next := acquire(t, f, newStub())
+				require.NoError(t, next.Start())
+				synctest.Wait()
+				ended := stop(f, next.Key())
+				ends(t, next.Done(), "the end of the next one")
+				synctest.Wait()
+				require.True(t, isOpen(ended), "the former hangs")
+				close(former.linger)
+				ends(t, ended, "the stop")
+				f.Shutdown()
+			})
+		})
+	}
+}
+
 func TestStartOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.New()
@@ -236,6 +266,7 @@ func TestStartOne(t *testing.T) {
 	})
 }
 
+// Shutdown ends what has no stop channel.
 func TestShutdownEndsLeasesAndWaitsForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.New()
@@ -256,6 +287,28 @@ func TestShutdownEndsLeasesAndWaitsForTheRest(t *testing.T) {
 		stop()
 		require.NoError(t, f.ShutdownWithContext(t.Context()))
 		require.NoError(t, f.ShutdownWithContext(patience), "there is nothing to wait for")
+		ends(t, a.Release(), "the release")
+	})
+}
+
+// So does Shutdown if another informer has taken the place of one whose users have all left, and one
+// of them has not released its lease.
+func TestShutdownEndsAnInformerThatWasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		left := newStub()
+		a := acquire(t, f, left)
+		ctx, leave := context.WithCancel(t.Context())
+		require.NoError(t, a.StartUntil(ctx))
+		synctest.Wait()
+		leave()
+		require.NoError(t, acquire(t, f, newStub()).Start())
+		synctest.Wait()
+		require.EqualValues(t, 1, left.under.Load())
+		patience, giveUp := context.WithTimeout(t.Context(), time.Hour)
+		defer giveUp()
+		require.NoError(t, f.ShutdownWithContext(patience))
+		require.Zero(t, left.under.Load())
 		ends(t, a.Release(), "the release")
 	})
 }

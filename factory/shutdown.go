@@ -33,8 +33,8 @@ func (f *Factory) shutDown() <-chan struct{} {
 		if f.goroutines == 0 {
 			close(f.quiet)
 		}
-		for _, l := range f.lives {
-			if l.active() && l.stop == nil {
+		for l := range f.active {
+			if l.stop == nil {
 				l.cancel()
 			}
 		}

@@ -76,6 +76,7 @@ func (f *Factory) startLocked(l *life, s scope) error {
 	if s.bound {
 		ctx = f.stopContextLocked(s.stop).ctx
 	}
+	f.active[l] = struct{}{}
 	l.stage, l.started, l.stop = queued, time.Now(), s.stop
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(ctx, troubleKey{}, &l.trouble))
 	if l.claim != nil {
@@ -195,6 +196,7 @@ func (r *run) end() {
 	defer f.mu.Unlock()
 	r.life.failed = failed
 	r.life.end()
+	delete(f.active, r.life)
 	f.turnEndedLocked(r.life.key, r.turn)
 	if r.scope.bound {
 		f.releaseStopLocked(r.scope.stop)

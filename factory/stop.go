@@ -1,10 +1,15 @@
 package factory
 
+import (
+	"maps"
+	"slices"
+)
+
 // Stop stops the informer of a key, whoever uses it, and forgets it: the next request for
 // the key gets another one. Its leases are still to be released. The channel is
-// closed when its goroutines have ended, at once if there is none. That may take a
-// minute where a client-go informer's server refuses connections; handlers of the
-// informer may not wait for it.
+// closed when its goroutines have ended, and those of informers that had the key before; at once if
+// there is none. That may take a minute where a client-go informer's server refuses connections;
+// handlers of the informer may not wait for it.
 func (f *Factory) Stop(key Key) (ended <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -19,14 +24,18 @@ func (f *Factory) StopCluster(cluster string) (ended <-chan struct{}) {
 }
 
 // removeLocked lets go of lives. One that is being built is none yet: it is
-// as if it had been asked for afterwards.
+// as if it had been asked for afterwards. One that another has taken the place of, or that
+// was let go of before, may still have a goroutine.
 func (f *Factory) removeLocked(which func(*life) bool) (ended <-chan struct{}) {
-	var removed []*life
+	all := slices.Collect(maps.Keys(f.active))
 	for _, l := range f.lives {
-		if l.stage != building && which(l) {
-			f.dropLocked(l)
-			removed = append(removed, l)
+		if l.stage != building && !l.active() {
+			all = append(all, l)
 		}
+	}
+	removed := slices.DeleteFunc(all, func(l *life) bool { return !which(l) })
+	for _, l := range removed {
+		f.dropLocked(l)
 	}
 	return allDone(removed)
 }
