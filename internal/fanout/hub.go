@@ -74,8 +74,11 @@ type Hub[T any] struct {
 	trunks []*trunk[T]
 	// reading is the number of all that are read.
 	reading int
-	// opening is closed when a watch was opened, or could not be; nil while none is being opened.
-	opening chan struct{}
+	// opening counts the watches that are being opened, and asked is when the newest of them was
+	// asked for. Opened is closed, and replaced, when one was opened, or could not be.
+	opening int
+	asked   time.Time
+	opened  chan struct{}
 	// pumps has a goroutine for each trunk that is read.
 	pumps sync.WaitGroup
 	// gathering are those that are about to read the objects that there are, by what they ask for.
@@ -88,12 +91,13 @@ type Hub[T any] struct {
 
 // New returns a hub without watches.
 func New[T any](o Options) *Hub[T] {
-	return &Hub[T]{options: o.withDefaults(), gathering: map[string]*gathering[T]{}, come: make(chan struct{})}
+	return &Hub[T]{options: o.withDefaults(), gathering: map[string]*gathering[T]{}, come: make(chan struct{}), opened: make(chan struct{})}
 }
 
 // Follow returns a reader of the events after resourceVersion: of a watch that has it, or else
-// of the one that open opens, from there. A call while another opens one waits for that, for
-// a second, and then opens one as well. The error is that of open, or context.Cause of ctx.
+// of the one that open opens, from there. A call while others open one waits for that. If a second
+// has passed since the newest was asked for, it opens one as well: so of many calls at a server that
+// is slow, one does in each second. The error is that of open, or context.Cause of ctx.
 func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
 	return h.follow(ctx, place{passed: resourceVersion, at: resourceVersion}, open)
 }
@@ -108,57 +112,60 @@ func (h *Hub[T]) GoOn(ctx context.Context, r *Tap[T], open func(resourceVersion 
 func (h *Hub[T]) follow(ctx context.Context, from place, open func() (Watch[T], error)) (*Tap[T], error) {
 	late := time.NewTimer(openingPatience)
 	defer late.Stop()
-	for isLate := false; ; {
-		tap, others, done := h.joinOrOpen(from, isLate)
+	for {
+		tap, others, patience := h.joinOrOpen(from)
 		switch {
 		case tap != nil:
 			return tap, nil
 		case others == nil:
-			defer done()
+			defer h.noLongerOpens()
 			w, err := open()
 			if err != nil {
 				return nil, err
 			}
 			return h.adopt(w, from), nil
 		}
+		late.Reset(patience)
 		select {
 		case <-others:
 		case <-late.C:
-			isLate = true
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// openingPatience is how long a reader waits for a watch that another opens.
+// openingPatience is how long readers wait for a watch that another opens.
 const openingPatience = time.Second
 
 // joinOrOpen returns a reader of a watch that has what follows from, or else what to wait
-// for, which is closed when another has opened a watch; or neither: then the caller
-// opens one, and calls done.
-func (h *Hub[T]) joinOrOpen(from place, late bool) (tap *Tap[T], others <-chan struct{}, done func()) {
+// for, which is closed when another has opened a watch, and for how long; or neither: then the
+// caller opens one, and calls noLongerOpens.
+func (h *Hub[T]) joinOrOpen(from place) (tap *Tap[T], others <-chan struct{}, patience time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t, next, ok := h.findLocked(from.passed); ok {
 		tap = newTap(h, from)
 		tap.after = from.passed
 		t.attachLocked(tap, next)
-		return tap, nil, nil
+		return tap, nil, 0
 	}
-	if h.opening != nil && !late {
-		return nil, h.opening, nil
+	now := time.Now()
+	if patience = openingPatience - now.Sub(h.asked); h.opening > 0 && patience > 0 {
+		return nil, h.opened, patience
 	}
-	opening := make(chan struct{})
-	h.opening = opening
-	return nil, nil, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.opening == opening {
-			h.opening = nil
-		}
-		close(opening)
-	}
+	h.opening++
+	h.asked = now
+	return nil, nil, 0
+}
+
+// noLongerOpens notes that a watch was opened, or could not be.
+func (h *Hub[T]) noLongerOpens() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opening--
+	close(h.opened)
+	h.opened = make(chan struct{})
 }
 
 // Adopt returns a reader of w, a watch that begins after resourceVersion, and reads and

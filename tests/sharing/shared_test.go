@@ -1,6 +1,8 @@
 package sharing_test
 
 import (
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,4 +48,31 @@ func TestHandlersShareAWatch(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many handlers ask a server that takes long to answer for a watch in each second, not for one each.
+func TestHandlersAtASlowServerAskForFewWatches(t *testing.T) {
+	var asked atomic.Int32
+	slow := func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("watch") != "" {
+				asked.Add(1)
+				time.Sleep(3500 * time.Millisecond)
+			}
+			server.ServeHTTP(w, r)
+		})
+	}
+	harness.Bubble(t, informertest.Options{Wrap: slow}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		all := recorders(t, s, 30)
+		defer harness.Start(s.RunWithContext)()
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 4, asked.Load())
+		w.CreatePods("a/0009")
+		w.RequireOneWatch()
+		for _, r := range all {
+			w.RequireState(r)
+		}
+	})
 }
