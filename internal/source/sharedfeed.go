@@ -66,7 +66,7 @@ func (s *Source) openShared(ctx context.Context, opts metav1.ListOptions) (Feed,
 func (f *sharedFeed) awaitAnswer(ctx context.Context) error {
 	for {
 		switch _, err := f.tap.Take(); {
-		case err == nil:
+		case err == nil, errors.Is(err, fanout.ErrLapsed): // others have read on: Next tells
 			return nil
 		case !errors.Is(err, fanout.ErrNothing):
 			f.source.failed(f.tap)
