@@ -55,10 +55,18 @@ func askForResourceVersion(resource schema.GroupVersionResource, opts InformerOp
 // askForSharedResourceVersion is an ask for an informer.SharedResourceVersionInformer.
 func askForSharedResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, config informer.InformerConfig) (ask, error) {
 	opts.InformerType = SharedResourceVersionInformer
+	switch {
+	case opts.Shard.IsAll() && !config.Shard.IsAll():
+		opts.Shard = config.Shard
+	case config.Shard.IsAll():
+		config.Shard = opts.Shard
+	}
 	key, err := NewKey(resource, opts)
 	switch {
 	case err != nil:
 		return ask{}, err
+	case config.Shard != opts.Shard:
+		return ask{}, &RequestError{Key: key, Err: fmt.Errorf("the configuration has another shard: %v", config.Shard)}
 	case config.ListerWatcher == nil:
 		return ask{}, &RequestError{Key: key, Err: errNoListerWatcher}
 	case config.Handler != nil || config.BatchHandler != nil:
@@ -66,12 +74,6 @@ func askForSharedResourceVersion(resource schema.GroupVersionResource, opts Info
 	}
 	if config.Transform == nil {
 		config.Transform = opts.ObjectTransform
-	}
-	if config.Shard.IsAll() {
-		config.Shard = key.Shard
-	}
-	if config.Shard != key.Shard && !opts.Shard.IsAll() {
-		return ask{}, &RequestError{Key: key, Err: fmt.Errorf("the configuration has another shard: %v", config.Shard)}
 	}
 	newFunc := func() Informer { return informer.NewSharedResourceVersionInformer(key.String(), config) }
 	return ask{key: key, transform: transformOf(opts), newFunc: newFunc}, nil

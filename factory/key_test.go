@@ -121,5 +121,14 @@ func TestShardsAreDifferentInformers(t *testing.T) {
 	lease.Release()
 	_, err = f.AcquireSharedResourceVersion(pods, factory.InformerOptions{Shard: halves[0]}, informer.InformerConfig{ListerWatcher: lw, Shard: halves[1]})
 	require.ErrorContains(t, err, "the configuration has another shard: "+halves[1].String())
+	for _, half := range halves { // also where only the configuration says so
+		lease, err := f.AcquireSharedResourceVersion(pods, factory.InformerOptions{}, informer.InformerConfig{ListerWatcher: lw, Shard: half})
+		require.NoError(t, err)
+		defer lease.Release()
+		require.Equal(t, half, lease.Key().Shard)
+		registration, err := lease.Informer.AddEventHandler(informer.ResourceEventHandlerFuncs{})
+		require.NoError(t, err)
+		require.Equal(t, half, registration.Status().Shard)
+	}
 	f.Shutdown()
 }

@@ -56,7 +56,7 @@ type InformerOptions struct {
 	// Namespace is the only one; empty: all, or a resource without namespaces.
 	Namespace string
 	// Shard is the only part of them; the zero value: all. A SharedResourceVersionInformer whose
-	// configuration has no Shard follows it.
+	// configuration has no Shard follows it. If only the configuration has one, that counts.
 	Shard informer.Shard
 	// Cluster is the name of the cluster, any text; empty is a cluster as well.
 	Cluster string

@@ -13,7 +13,7 @@ import (
 //
 // All users add their handlers to it, before or after it was started: there is one watch
 // for all of them. Config is what it has in common, and so without handlers; that of a
-// later request has no effect. As of every informer of a factory, a selector or a namespace of
+// later request has no effect, but that its Shard tells informers apart as that of opts does. As of every informer of a factory, a selector or a namespace of
 // opts is up to the ListerWatcher of config; its ObjectTransform is the Transform, unless config
 // has one.
 //
