@@ -172,8 +172,8 @@ func TestExpiredTokenOffersAnInconsistentRest(t *testing.T) {
 	require.Equal(t, metav1.StatusReasonExpired, status.Reason)
 	rest, status := list(t, s, "continue", status.Continue)
 	require.Nil(t, status)
-	require.Equal(t, []string{"b/1", "b/2"}, names(rest))
-	require.Equal(t, "7", rest.ResourceVersion)
+	require.Equal(t, []string{"a/25", "b/1", "b/2"}, names(rest), "all behind the last object of the page before")
+	require.Equal(t, "9", rest.ResourceVersion)
 }
 
 func TestListOfManyIsSorted(t *testing.T) {

@@ -92,7 +92,8 @@ func (v view) scan(sel selection, start string, limit int64) (found []*object, n
 			found = append(found, o)
 		default:
 			if left++; left == 1 {
-				next = r.key(o.namespace, o.name)
+				last := found[len(found)-1]
+				next = behind(r.key(last.namespace, last.name))
 			}
 		}
 	}

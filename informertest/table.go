@@ -130,17 +130,22 @@ func (t *table) each(sel selection, start string, rv uint64) iter.Seq2[string, *
 	}
 }
 
-// scan collects what each yields, at most limit of it when that is above 0: then next is the key
-// where the rest begins, "" when there is none.
+// scan collects what each yields, at most limit of it when that is above 0: then next is where the
+// rest begins, "" when there is none.
 func (t *table) scan(sel selection, start string, rv uint64, limit int64) (found []*object, next string) {
+	last := ""
 	for key, o := range t.each(sel, start, rv) {
 		if limit > 0 && int64(len(found)) == limit {
-			return found, key
+			return found, behind(last)
 		}
-		found = append(found, o)
+		found, last = append(found, o), key
 	}
 	return found, ""
 }
+
+// behind is the first key after another one. The rest of a list begins there, and not at the object
+// that came next: others may come into being between them, which a list in the newest state shows.
+func behind(key string) string { return key + "\x00" }
 
 // after returns the position of the first write that is newer than a resource version.
 func (t *table) after(rv uint64) uint64 {
