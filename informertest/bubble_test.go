@@ -60,7 +60,7 @@ func TestWatchEnds(t *testing.T) {
 func TestBookmarksComeAmongEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, informertest.Options{InMemory: true})
-		w := follow(t, s, configMapsPath, "allowWatchBookmarks", "true")
+		w := follow(t, s, configMapsPath, "resourceVersion", "1", "allowWatchBookmarks", "true")
 		quiet := follow(t, s, configMapsPath, "timeoutSeconds", "90")
 		for i := range 4 {
 			time.Sleep(25 * time.Second)

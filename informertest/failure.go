@@ -29,8 +29,24 @@ func expired(v versions, asked, compacted uint64) error {
 }
 
 // invalidOptions is the answer to list options that contradict each other.
-func invalidOptions(path, detail string) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", field.ErrorList{field.Forbidden(field.NewPath(path), detail)})
+func invalidOptions(wrong field.ErrorList) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", wrong)
+}
+
+// forbiddenOption is the answer to a list option that is not allowed.
+func forbiddenOption(path, detail string) error {
+	return invalidOptions(field.ErrorList{field.Forbidden(field.NewPath(path), detail)})
+}
+
+// unread is the answer of a get or a watch to a resource version that cannot be read: a
+// kube-apiserver calls it its own failure, and only that of a list a bad request.
+func unread(version string, cause error) error {
+	return ownFailure(field.Invalid(field.NewPath("resourceVersion"), version, cause.Error()).Error())
+}
+
+// ownFailure is an error that a kube-apiserver's storage has no other answer for.
+func ownFailure(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }
 
 func unknownResource(gvr schema.GroupVersionResource) error {

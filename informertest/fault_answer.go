@@ -91,12 +91,12 @@ func (x *exchange) refusal(t target, opts *metav1.ListOptions) error {
 	case !ok, e.n == http.StatusGone && watching:
 		return nil
 	case e.kind == effectRefuseWatchList:
-		return invalidOptions("sendInitialEvents", "it is not enabled on this server (a fault was injected)")
+		return forbiddenOption("sendInitialEvents", "it is not enabled on this server (a fault was injected)")
 	case f.With == "" || e.retry > 0:
 	case e.n == http.StatusBadRequest:
 		return apierrors.NewBadRequest(fmt.Sprintf("unknown query parameter %q (a fault was injected)", f.With))
 	case e.n == http.StatusUnprocessableEntity:
-		return invalidOptions(f.With, "unknown parameter (a fault was injected)")
+		return forbiddenOption(f.With, "unknown parameter (a fault was injected)")
 	}
 	return x.status(e, t, opts)
 }

@@ -13,7 +13,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // handler is the HTTP face of a store.
@@ -149,7 +151,7 @@ func (a *handler) get(w *exchange, req *http.Request, t target, table *table, r 
 	text := req.URL.Query().Get("resourceVersion")
 	if text != "" && text != "0" {
 		if rv, err = r.versions.parse(text); err != nil {
-			return err
+			return unread(text, err)
 		}
 		a.store.await(req.Context().Done(), w, rv)
 	}
@@ -266,6 +268,9 @@ func (a *handler) create(w http.ResponseWriter, req *http.Request, t target, r R
 	if err != nil {
 		return err
 	}
+	if hasVersion(obj) {
+		return ownFailure("resourceVersion should not be set on objects to be created")
+	}
 	r, o, err := a.store.create(t.gvr, t.namespace, obj)
 	if err != nil {
 		return err
@@ -282,11 +287,23 @@ func (a *handler) update(w http.ResponseWriter, req *http.Request, t target, r R
 	if err != nil {
 		return err
 	}
+	if r.Custom && !hasVersion(obj) {
+		if _, _, err := a.store.get(t.gvr, t.namespace, t.name); err != nil {
+			return err
+		}
+		return apierrors.NewInvalid(r.gvk().GroupKind(), t.name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	}
 	r, o, err := a.store.update(t.gvr, t.namespace, t.name, obj)
 	if err != nil {
 		return err
 	}
 	return writeObject(w, req, http.StatusOK, r, as, o)
+}
+
+// hasVersion reports whether an object says a resource version.
+func hasVersion(obj runtime.Object) bool {
+	m, ok := obj.(metav1.Object)
+	return ok && m.GetResourceVersion() != "" && m.GetResourceVersion() != "0"
 }
 
 func (a *handler) remove(w http.ResponseWriter, req *http.Request, t target) error {

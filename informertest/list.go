@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -95,10 +97,10 @@ type listPlan struct {
 
 func planList(v versions, namespace string, opts *metav1.ListOptions) (listPlan, error) {
 	p := listPlan{limit: opts.Limit}
-	if err := checkListOptions(opts); err != nil {
+	_, err := checkOptions(opts)
+	if err != nil {
 		return p, err
 	}
-	var err error
 	if p.selection, err = newSelection(namespace, opts); err != nil {
 		return p, err
 	}
@@ -146,24 +148,22 @@ func (p *listPlan) resume(opts *metav1.ListOptions) error {
 	return nil
 }
 
-func checkListOptions(opts *metav1.ListOptions) error {
-	if opts.SendInitialEvents != nil {
-		return invalidOptions("sendInitialEvents", "a list has no initial events, only a watch has")
+// checkOptions is an error for options of a list or a watch that contradict each other. Initial
+// tells that a watch shows the state first: also one that asks for it in the older way, by no
+// resource version or 0. A kube-apiserver has this code.
+func checkOptions(opts *metav1.ListOptions) (initial bool, err error) {
+	own := internalversion.ListOptions{
+		Watch:                opts.Watch,
+		ResourceVersion:      opts.ResourceVersion,
+		ResourceVersionMatch: opts.ResourceVersionMatch,
+		Continue:             opts.Continue,
+		SendInitialEvents:    opts.SendInitialEvents,
 	}
-	match := opts.ResourceVersionMatch
-	switch {
-	case match == "":
-		return nil
-	case match != metav1.ResourceVersionMatchExact && match != metav1.ResourceVersionMatchNotOlderThan:
-		return invalidOptions("resourceVersionMatch", fmt.Sprintf("%q is neither Exact nor NotOlderThan", match))
-	case opts.ResourceVersion == "":
-		return invalidOptions("resourceVersionMatch", "it needs a resourceVersion to match")
-	case opts.Continue != "":
-		return invalidOptions("resourceVersionMatch", "it must not be given together with continue")
-	case match == metav1.ResourceVersionMatchExact && opts.ResourceVersion == "0":
-		return invalidOptions("resourceVersionMatch", `Exact must not be given for resourceVersion "0"`)
+	internalversion.SetListOptionsDefaults(&own, true)
+	if wrong := validation.ValidateListOptions(&own, true); len(wrong) > 0 {
+		return false, invalidOptions(wrong)
 	}
-	return nil
+	return own.SendInitialEvents != nil && *own.SendInitialEvents, nil
 }
 
 // waits reports whether the list is one that waits for its resource version.

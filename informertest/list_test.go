@@ -88,32 +88,37 @@ func listRefusals(t *testing.T) {
 		ask    []string
 		code   int
 		reason metav1.StatusReason
+		causes int // of what is invalid, if there are several
 	}{
-		{[]string{"resourceVersion", "7"}, 504, metav1.StatusReasonTimeout},
-		{[]string{"resourceVersion", "7", "resourceVersionMatch", "NotOlderThan"}, 504, metav1.StatusReasonTimeout},
-		{[]string{"resourceVersion", "7", "resourceVersionMatch", "Exact"}, 504, metav1.StatusReasonTimeout},
-		{[]string{"resourceVersion", "5", "resourceVersionMatch", "Exact"}, 410, metav1.StatusReasonExpired},
-		{[]string{"resourceVersion", "5", "limit", "2"}, 410, metav1.StatusReasonExpired},
-		{[]string{"resourceVersion", "abc"}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"resourceVersion", "99999999999999999999999"}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"resourceVersionMatch", "Exact"}, 422, metav1.StatusReasonInvalid},
-		{[]string{"resourceVersion", "6", "resourceVersionMatch", "Newest"}, 422, metav1.StatusReasonInvalid},
-		{[]string{"resourceVersion", "0", "resourceVersionMatch", "Exact"}, 422, metav1.StatusReasonInvalid},
-		{[]string{"sendInitialEvents", "true"}, 422, metav1.StatusReasonInvalid},
-		{[]string{"continue", first.Continue, "resourceVersion", "6"}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"continue", first.Continue, "resourceVersion", "6", "resourceVersionMatch", "Exact"}, 422, metav1.StatusReasonInvalid},
-		{[]string{"continue", "%%%"}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"continue", base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v2","rv":6,"start":"a/1"}`))}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"continue", base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":0,"start":"a/1"}`))}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"limit", "many"}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"labelSelector", "a in b"}, 400, metav1.StatusReasonBadRequest},
-		{[]string{"fieldSelector", "spec.nodeName=n"}, 400, metav1.StatusReasonBadRequest},
+		{[]string{"resourceVersion", "7"}, 504, metav1.StatusReasonTimeout, 0},
+		{[]string{"resourceVersion", "7", "resourceVersionMatch", "NotOlderThan"}, 504, metav1.StatusReasonTimeout, 0},
+		{[]string{"resourceVersion", "7", "resourceVersionMatch", "Exact"}, 504, metav1.StatusReasonTimeout, 0},
+		{[]string{"resourceVersion", "5", "resourceVersionMatch", "Exact"}, 410, metav1.StatusReasonExpired, 0},
+		{[]string{"resourceVersion", "5", "limit", "2"}, 410, metav1.StatusReasonExpired, 0},
+		{[]string{"resourceVersion", "abc"}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"resourceVersion", "99999999999999999999999"}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"resourceVersionMatch", "Exact"}, 422, metav1.StatusReasonInvalid, 0},
+		{[]string{"resourceVersion", "6", "resourceVersionMatch", "Newest"}, 422, metav1.StatusReasonInvalid, 0},
+		{[]string{"resourceVersion", "0", "resourceVersionMatch", "Exact"}, 422, metav1.StatusReasonInvalid, 0},
+		{[]string{"sendInitialEvents", "true"}, 422, metav1.StatusReasonInvalid, 0},
+		{[]string{"sendInitialEvents", "true", "resourceVersionMatch", "Newest", "continue", "x"}, 422, metav1.StatusReasonInvalid, 4},
+		{[]string{"continue", first.Continue, "resourceVersion", "6"}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"continue", first.Continue, "resourceVersion", "6", "resourceVersionMatch", "Exact"}, 422, metav1.StatusReasonInvalid, 0},
+		{[]string{"continue", "%%%"}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"continue", base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v2","rv":6,"start":"a/1"}`))}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"continue", base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":0,"start":"a/1"}`))}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"limit", "many"}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"labelSelector", "a in b"}, 400, metav1.StatusReasonBadRequest, 0},
+		{[]string{"fieldSelector", "spec.nodeName=n"}, 400, metav1.StatusReasonBadRequest, 0},
 	} {
 		begin := time.Now()
 		_, status := list(t, s, c.ask...)
 		require.NotNil(t, status, c.ask)
 		require.EqualValues(t, c.code, status.Code, "%v: %s", c.ask, status.Message)
 		require.Equal(t, c.reason, status.Reason, c.ask)
+		if c.reason == metav1.StatusReasonInvalid {
+			require.Len(t, status.Details.Causes, max(1, c.causes), c.ask)
+		}
 		require.NotEmpty(t, status.Message, c.ask)
 		waited := time.Duration(0)
 		if c.code == http.StatusGatewayTimeout {
@@ -165,6 +170,7 @@ func TestExpiredTokenOffersAnInconsistentRest(t *testing.T) {
 	s := five(t)
 	first, _ := list(t, s, "limit", "2")
 	require.NoError(t, s.Delete(configMaps, "a", "3"))
+	create(t, s, configMap("a", "15", "x"), configMap("a", "25", "x"))
 	s.Compact()
 
 	_, status := list(t, s, "limit", "2", "continue", first.Continue)

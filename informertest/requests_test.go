@@ -33,6 +33,7 @@ func logRequests(t *testing.T) {
 	ask(t, s, "/api/v1/namespaces/a/configmaps/1", nil, asMetadata)
 	ask(t, s, "/apis", nil, "")
 	w := follow(t, s, widgetsPath, "timeoutSeconds", "1", "allowWatchBookmarks", "true")
+	w.want("BOOKMARK 1 initial-end")
 	w.wantEnd()
 
 	got := s.Requests()

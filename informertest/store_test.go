@@ -128,13 +128,19 @@ func TestBadObjects(t *testing.T) {
 func TestBadBodies(t *testing.T) {
 	s := five(t)
 	const valid = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"1"}}`
+	const widget = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"1"}}`
 	for _, c := range []struct {
 		method, path, contentType, body string
 		code                            int
 	}{
 		{http.MethodPost, "/api/v1/namespaces/n/configmaps", "application/json", valid, 201},
 		{http.MethodPost, "/api/v1/namespaces/n/configmaps", "application/json", valid, 409},
+		{http.MethodPost, "/api/v1/namespaces/n/configmaps", "application/json", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"2","resourceVersion":"7"}}`, 500},
 		{http.MethodPut, "/api/v1/namespaces/n/configmaps/1", "", valid, 200},
+		{http.MethodPost, "/apis/example.com/v1/namespaces/n/widgets", "", widget, 201},
+		{http.MethodPut, "/apis/example.com/v1/namespaces/n/widgets/1", "", widget, 422},
+		{http.MethodPut, "/apis/example.com/v1/namespaces/n/widgets/1", "", strings.Replace(widget, `{"name"`, `{"resourceVersion":"8","name"`, 1), 200},
+		{http.MethodPut, "/apis/example.com/v1/namespaces/n/widgets/2", "", strings.Replace(widget, `"1"`, `"2"`, 1), 404},
 		{http.MethodPut, "/api/v1/namespaces/n/configmaps/2", "", valid, 400},
 		{http.MethodPost, "/api/v1/namespaces/n/configmaps", "application/yaml", "kind: ConfigMap", 415},
 		{http.MethodPost, "/api/v1/namespaces/n/configmaps", "application/vnd.kubernetes.protobuf", "k8s", 400},

@@ -80,7 +80,7 @@ func TestHTTP2InABubble(t *testing.T) {
 		begin := time.Now()
 		w := follow(t, s, configMapsPath, "timeoutSeconds", "600", "allowWatchBookmarks", "true")
 		require.Equal(t, 2, w.resp.ProtoMajor)
-		w.want("ADDED 1 2")
+		w.want("ADDED 1 2", "BOOKMARK 2 initial-end")
 		for range 9 {
 			w.want("BOOKMARK 2")
 		}

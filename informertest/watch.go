@@ -22,10 +22,9 @@ const farewell = 2 * time.Second
 type opening int
 
 const (
-	openingState  opening = iota // the current state as ADDED events
+	openingStream opening = iota // the current state as ADDED events, and a marked bookmark after it
 	openingSince                 // the writes after a resource version
 	openingNow                   // the writes from now on
-	openingStream                // as openingState, and a marked bookmark after it: a watch-list
 )
 
 // watchPlan is a watch request, checked and understood, before any state is looked at.
@@ -41,44 +40,31 @@ type watchPlan struct {
 
 func planWatch(v versions, namespace string, opts *metav1.ListOptions) (watchPlan, error) {
 	p := watchPlan{bookmarks: opts.AllowWatchBookmarks, duration: defaultWatchTime}
-	if err := checkWatchOptions(opts); err != nil {
+	initial, err := checkOptions(opts)
+	if err != nil {
 		return p, err
 	}
-	var err error
 	if p.selection, err = newSelection(namespace, opts); err != nil {
 		return p, err
 	}
-	if s := opts.TimeoutSeconds; s != nil && *s > 0 {
+	if s := opts.TimeoutSeconds; s != nil && *s != 0 { // below 0, the watch ends at once
 		p.duration = time.Duration(*s) * time.Second
 	}
 	anyRV := anyVersion(opts)
 	if !anyRV {
 		if p.rv, err = v.parse(opts.ResourceVersion); err != nil {
-			return p, err
+			return p, unread(opts.ResourceVersion, err)
 		}
 	}
-	switch initial := opts.SendInitialEvents; {
-	case initial != nil && *initial:
+	switch {
+	case initial:
 		p.opening, p.consistent = openingStream, opts.ResourceVersion == ""
 	case !anyRV:
 		p.opening = openingSince
-	case initial != nil:
+	default:
 		p.opening = openingNow
 	}
 	return p, nil
-}
-
-func checkWatchOptions(opts *metav1.ListOptions) error {
-	match := opts.ResourceVersionMatch
-	switch {
-	case opts.SendInitialEvents == nil && match != "":
-		return invalidOptions("resourceVersionMatch", "a watch takes it only together with sendInitialEvents")
-	case opts.SendInitialEvents != nil && match != metav1.ResourceVersionMatchNotOlderThan:
-		return invalidOptions("resourceVersionMatch", "sendInitialEvents needs it to be NotOlderThan")
-	case opts.Continue != "":
-		return invalidOptions("continue", "a watch has no pages")
-	}
-	return nil
 }
 
 // open begins a watch: the objects to show as ADDED first, and the place from which to follow.

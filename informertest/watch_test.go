@@ -3,6 +3,7 @@ package informertest_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ func TestWatchBegins(t *testing.T) {
 	}{
 		{nil, state},
 		{[]string{"resourceVersion", "0"}, state},
+		{[]string{"allowWatchBookmarks", "true"}, append(state[:5:5], "BOOKMARK 6 initial-end")},
+		{[]string{"allowWatchBookmarks", "true", "resourceVersion", "0"}, append(state[:5:5], "BOOKMARK 6 initial-end")},
+		{[]string{"continue", "x", "resourceVersion", "6"}, nil},
 		{[]string{"resourceVersion", "6"}, nil},
 		{[]string{"resourceVersion", "4"}, []string{"ADDED 1 5", "ADDED 2 6"}},
 		{[]string{"resourceVersion", "0", "sendInitialEvents", "false", "resourceVersionMatch", "NotOlderThan"}, nil},
@@ -83,7 +87,6 @@ func TestWatchRefusals(t *testing.T) {
 	s := five(t)
 	s.Compact()
 	for _, ask := range [][]string{
-		{"resourceVersion", "x"},
 		{"timeoutSeconds", "soon"},
 		{"fieldSelector", "status.phase=Running"},
 	} {
@@ -99,6 +102,16 @@ func TestWatchRefusals(t *testing.T) {
 		code, body := ask1(t, s, ask)
 		require.Equal(t, http.StatusUnprocessableEntity, code, body)
 	}
+
+	for _, path := range []string{configMapsPath + "?watch=true&resourceVersion=x", "/api/v1/namespaces/a/configmaps/1?resourceVersion=x"} {
+		path, query, _ := strings.Cut(path, "?")
+		asked, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		code, body := ask(t, s, path, asked, "")
+		require.Equal(t, http.StatusInternalServerError, code, body)
+		require.Contains(t, body, `"message":"resourceVersion: Invalid value: \"x\": `)
+	}
+	follow(t, s, configMapsPath, "timeoutSeconds", "-1").wantEnd()
 
 	old := follow(t, s, configMapsPath, "resourceVersion", "5")
 	old.want("ERROR Expired")
