@@ -243,6 +243,7 @@ func TestClassify(t *testing.T) {
 		"too many requests":   {apierrors.NewTooManyRequests("busy", 3), Failed, Outcome{Kind: Failed}},
 		"bad request":         {apierrors.NewBadRequest("no"), BadRequest, broken},
 		"invalid":             {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), BadRequest, broken},
+		"unreadable version":  {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax`}}, BadRequest, Outcome{Kind: WatchBroken, Internal: true, At: at}},
 		"forbidden":           {apierrors.NewForbidden(pods, "x", errors.New("no")), Failed, broken},
 		"internal error":      {apierrors.NewInternalError(errors.New("oh")), Failed, Outcome{Kind: WatchBroken, Internal: true, At: at}},
 		"store read error":    {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Reason: metav1.StatusReasonStoreReadError}}, Failed, Outcome{Kind: Expired}},

@@ -27,7 +27,8 @@ const (
 	Circular
 	// TooLarge is a resource version that the server does not know yet.
 	TooLarge
-	// BadRequest is a request that the server will never serve (400, 422).
+	// BadRequest is a request that the server will never serve (400, 422), or a resource version that
+	// it cannot read.
 	BadRequest
 	// WatchEnded is the ordinary end of a watch.
 	WatchEnded
@@ -80,7 +81,7 @@ func Classify(err error) Kind {
 		return Expired
 	case isTooLarge(err):
 		return TooLarge
-	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err), isUnreadable(err):
 		return BadRequest
 	default:
 		return Failed
@@ -151,6 +152,14 @@ func isTooLarge(err error) bool {
 		return true
 	}
 	return apierrors.IsTimeout(err) && strings.Contains(messages(err), "Too large resource version")
+}
+
+// isUnreadable reports whether the server cannot read the resource version. A kube-apiserver answers
+// a list so with 400, and a watch with 500 and this message.
+func isUnreadable(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError &&
+		strings.HasPrefix(answer.Status().Message, "resourceVersion: Invalid value")
 }
 
 func messages(err error) string {

@@ -112,6 +112,9 @@ func TestRule11WatchFailures(t *testing.T) {
 	gr := harness.Pods.GroupResource()
 	tooLarge := apierrors.NewTimeoutError("Too large resource version: 10, current: 5", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	unreadable := apierrors.NewInternalError(errors.New("x"))
+	unreadable.ErrStatus.Reason = ""
+	unreadable.ErrStatus.Message = `resourceVersion: Invalid value: "10": strconv.ParseUint: parsing "10": invalid syntax` // a kube-apiserver's
 	for _, test := range []struct {
 		name string
 		err  error
@@ -128,6 +131,7 @@ func TestRule11WatchFailures(t *testing.T) {
 		{"403 watches again", apierrors.NewForbidden(gr, "", errors.New("no")), "watch rv=10", 0},
 		{"404 watches again", apierrors.NewNotFound(gr, ""), "watch rv=10", 0},
 		{"400 lists", apierrors.NewBadRequest("what?"), "list rv= watch rv=10", 0},
+		{"500 for a version that cannot be read lists", unreadable, "list rv= watch rv=10", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -166,6 +170,45 @@ func TestRule11WatchFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server whose versions have no order is replaced, behind its address, by one that cannot read
+// them.
+func TestVersionsThatAServerCannotReadAreListed(t *testing.T) {
+	var next atomic.Pointer[http.Handler]
+	wrap := func(handler http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n := next.Load(); n != nil {
+				(*n).ServeHTTP(w, r)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		})
+	}
+	harness.Bubble(t, informertest.Options{OpaqueVersions: true, Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		var other http.Handler
+		second := informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(handler http.Handler) http.Handler {
+			other = handler
+			return handler
+		}})
+		defer second.Close()
+		for _, key := range []string{"a/1", "a/3"} {
+			_, err := second.Create(harness.Pods, harness.Pod(key, ""))
+			require.NoError(t, err)
+		}
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
+		defer harness.Start(i.RunWithContext)()
+		time.Sleep(time.Minute)
+		next.Store(&other)
+		w.CloseClientConnections()
+		time.Sleep(10 * time.Minute)
+		want, err := second.ResourceVersions(harness.Pods, "")
+		require.NoError(t, err)
+		require.Equal(t, want, r.State())
+		require.Equal(t, second.ResourceVersion(), i.Status().ResourceVersion)
+	})
 }
 
 // An informer that is refused says so, keeps asking, and recovers.
