@@ -26,7 +26,7 @@ func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.Str
 // Load claims the unit of the place, and returns what was saved, if it goes with the rows.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	saved := &parts{load: func(part int) ([]byte, error) {
-		data, err := c.sink.db.LoadCheckpoint(ctx, c.at, part)
+		data, err := c.sink.db.Checkpoint(ctx, c.at, part)
 		return data, notCut(c.sink.unread("checkpoint", c.at, err))
 	}}
 	err := c.sink.db.Claim(ctx, c.at)

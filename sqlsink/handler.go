@@ -28,7 +28,7 @@ func (h handler) OnBatch(ctx context.Context, events []informer.Event) error {
 		if e.Type == informer.Synced {
 			continue
 		}
-		r, err := rowOf(e, h.sink.db.Canonical())
+		r, err := rowOf(e, h.sink.canonical)
 		if err != nil {
 			failed = append(failed, informer.FailedEvent{Index: i, Err: err})
 			continue

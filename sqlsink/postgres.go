@@ -9,12 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // postgres is a database of a PostgreSQL server. Any number of processes may write to it if they
 // share the work by units and epochs, and otherwise one.
 type postgres struct {
-	name     string
+	reader
 	alone    bool // there is no other writer
 	pool     *pgxpool.Pool
 	presence *presence
@@ -60,7 +61,7 @@ const connectPatience = 5 * time.Second
 
 // openPostgres connects to a database. See Open.
 func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *postgres, err error) {
-	p := &postgres{name: nameOf(pool.ConnConfig), alone: config.Shards == 0}
+	p := &postgres{reader: reader{ofPlace: ofShard, ofCheckpoint: ofCheckpoint, object: "coalesce(exact, object::text)"}, alone: config.Shards == 0}
 	pool.PingTimeout = connectPatience
 	if pool.ConnConfig.ConnectTimeout == 0 {
 		pool.ConnConfig.ConnectTimeout = connectPatience
@@ -87,6 +88,7 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 	if p.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, err
 	}
+	p.db = stdlib.OpenDBFromPool(p.pool)
 	if !p.alone {
 		if err := p.claimShards(ctx, config.Shards); err != nil {
 			return nil, err
@@ -96,24 +98,18 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 	return p, err
 }
 
-// Name is the address, without a password.
-func (p *postgres) Name() string { return p.name }
-
-// Writers is one for each connection of the pool: pool_max_conns in the address.
-func (p *postgres) Writers() int { return int(p.pool.Config().MaxConns) }
-
-// Canonical is false: jsonb has one form for equal objects.
-func (p *postgres) Canonical() bool { return false }
-
 // Close ends all connections.
-func (p *postgres) Close() error {
+func (p *postgres) Close() (err error) {
+	if p.db != nil {
+		err = p.db.Close()
+	}
 	if p.pool != nil {
 		p.pool.Close()
 	}
 	if p.presence != nil {
 		p.presence.End()
 	}
-	return nil
+	return err
 }
 
 // stateOf is the code of the server's error, and empty where err is not the server's.

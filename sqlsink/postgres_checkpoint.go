@@ -2,19 +2,13 @@ package sqlsink
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // ofCheckpoint is about the parts of the checkpoint of a place.
 const ofCheckpoint = `cluster = $1 AND "group" = $2 AND resource = $3 AND shard = $4`
-
-func checkpointArguments(of place) []any {
-	return []any{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
-}
 
 // SaveCheckpoint replaces the checkpoint of a place.
 func (p *postgres) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
@@ -38,24 +32,4 @@ func (p *postgres) SaveCheckpoint(ctx context.Context, of place, write func(io.W
 			batch.Queue(`TRUNCATE staged_parts`)
 		},
 	})
-}
-
-// LoadCheckpoint reads a part of the checkpoint of a place, if that goes with the rows.
-func (p *postgres) LoadCheckpoint(ctx context.Context, of place, part int) (data []byte, err error) {
-	own, others := true, false
-	if part == 0 {
-		err = p.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version = $8),
-			EXISTS (SELECT FROM objects WHERE `+ofShard+` AND version <> $8)`, append(shardArguments(of), of.resource.Version)...).Scan(&own, &others)
-	}
-	if err == nil && (others || !own) {
-		return nil, fs.ErrNotExist
-	}
-	if err == nil {
-		err = p.pool.QueryRow(ctx, `SELECT data FROM checkpoints WHERE `+ofCheckpoint+` AND version = $5 AND part = $6`,
-			append(checkpointArguments(of), of.resource.Version, part)...).Scan(&data)
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = fs.ErrNotExist
-	}
-	return data, err
 }

@@ -4,94 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 )
 
-// ofShard is about the rows of a resource that are in a shard: $1 to $3 and two ranges.
+// ofShard is about the rows of a resource that are in a shard. See placeArguments.
 const ofShard = `objects.cluster = $1 AND objects."group" = $2 AND objects.resource = $3
 	AND objects.namespace_hash BETWEEN $4 AND $5 AND objects.uid_hash BETWEEN $6 AND $7`
-
-// shardArguments are the arguments of ofShard.
-func shardArguments(of place) []any {
-	all := hashRange{math.MinInt64, math.MaxInt64}
-	namespaces, uids := all, all
-	if in := of.unit.Shard; !in.IsAll() {
-		shard := hashRange{ordered(in.Start), ordered(in.End - 1)} // an end of 0 is behind the last one
-		if in.Key == informer.ShardByNamespace {
-			namespaces = shard
-		} else {
-			uids = shard
-		}
-	}
-	r := of.resource
-	return []any{of.unit.Cluster, r.Group, r.Resource, namespaces.first, namespaces.last, uids.first, uids.last}
-}
-
-// Versions reads what the rows of a place say that was seen.
-func (p *postgres) Versions(ctx context.Context, of place, visit func(row) error) error {
-	rows, err := p.pool.Query(ctx, `SELECT namespace, name, uid, version, resource_version FROM objects WHERE `+ofShard, shardArguments(of)...)
-	if err != nil {
-		return err
-	}
-	var r row
-	_, err = pgx.ForEachRow(rows, []any{&r.namespace, &r.name, &r.uid, &r.version, &r.resourceVersion}, func() error { return visit(r) })
-	return err
-}
-
-// Objects reads the rows of a place, in the form that encode gives them.
-func (p *postgres) Objects(ctx context.Context, of place, names []cache.ObjectName, visit func(row) error) error {
-	query, arguments := `SELECT namespace, name, uid, version, resource_version, coalesce(exact, object::text) FROM objects WHERE `+ofShard, shardArguments(of)
-	if names != nil {
-		namespaces, ofObjects := make([]string, len(names)), make([]string, len(names))
-		for i, n := range names {
-			namespaces[i], ofObjects[i] = n.Namespace, n.Name
-		}
-		query += ` AND (namespace, name) IN (SELECT * FROM unnest($8::text[], $9::text[]))`
-		arguments = append(arguments, namespaces, ofObjects)
-	}
-	rows, err := p.pool.Query(ctx, query, arguments...)
-	if err != nil {
-		return err
-	}
-	var r row
-	_, err = pgx.ForEachRow(rows, []any{&r.namespace, &r.name, &r.uid, &r.version, &r.resourceVersion, &r.object}, func() error {
-		object, err := r.decode()
-		if err != nil {
-			return err
-		}
-		if r.object, err = encode(object); err != nil {
-			return err
-		}
-		return visit(r)
-	})
-	return err
-}
-
-// Resources finds the resources that have rows, each in the version of its first row: one after the
-// other, for there are few of them and many rows.
-func (p *postgres) Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error) {
-	rows, err := p.pool.Query(ctx, `
-WITH RECURSIVE found AS (
-	(SELECT "group", version, resource FROM objects WHERE cluster = $1 ORDER BY "group", resource LIMIT 1)
-	UNION ALL
-	SELECT next.* FROM found, LATERAL (SELECT objects."group", objects.version, objects.resource FROM objects
-		WHERE cluster = $1 AND (objects."group", objects.resource) > (found."group", found.resource)
-		ORDER BY objects."group", objects.resource LIMIT 1) AS next
-)
-SELECT * FROM found`, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r schema.GroupVersionResource, err error) {
-		err = row.Scan(&r.Group, &r.Version, &r.Resource)
-		return r, err
-	})
-}
 
 const (
 	// replaced finds the rows that are to be removed, and those of other objects that had the name
@@ -124,8 +44,8 @@ const (
 // mergeStaged queues the statements that bring staged rows to the table.
 func mergeStaged(batch *pgx.Batch, of place, first, end int) {
 	r := of.resource
-	batch.Queue(lockReplaced, append(shardArguments(of), first, end)...)
-	batch.Queue(removeReplaced, append(shardArguments(of), first, end)...)
+	batch.Queue(lockReplaced, append(placeArguments(of), first, end)...)
+	batch.Queue(removeReplaced, append(placeArguments(of), first, end)...)
 	batch.Queue(putStaged, of.unit.Cluster, r.Group, r.Version, r.Resource, first, end)
 }
 

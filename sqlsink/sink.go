@@ -10,7 +10,9 @@ import (
 
 // Sink is a database that informers write to. Its methods may be called side by side.
 type Sink struct {
-	db database
+	name      string // the address without a password, or the path
+	canonical bool   // the objects are to come in the form of encode; jsonb has one form by itself
+	db        database
 	// turns has room for the handlers that write. Those that wait for a turn get it in their order.
 	turns chan struct{}
 
@@ -30,11 +32,6 @@ func Open(ctx context.Context, config Config) (_ *Sink, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlsink: %w", err)
 	}
-	name, open := file, func() (database, error) { return openSQLite(ctx, file, config.Columns) }
-	if postgres != nil {
-		name = nameOf(postgres.ConnConfig)
-		open = func() (database, error) { return openPostgres(ctx, postgres, config) }
-	}
 	for _, c := range config.Columns {
 		if err := c.check(); err != nil {
 			return nil, fmt.Errorf("sqlsink: %w", err)
@@ -43,21 +40,26 @@ func Open(ctx context.Context, config Config) (_ *Sink, err error) {
 	if config.Shards < 0 || config.Shards > 0 && postgres == nil {
 		return nil, fmt.Errorf("sqlsink: Shards is %d: a file has one writer", config.Shards)
 	}
-	db, err := open()
-	if err != nil {
-		return nil, fmt.Errorf("database %s: %w", name, err)
+	s := &Sink{name: file, canonical: true, turns: make(chan struct{}, 1)} // SQLite has one writer at a time
+	if postgres == nil {
+		s.db, err = openSQLite(ctx, file, config.Columns)
+	} else {
+		s.name, s.canonical, s.turns = nameOf(postgres.ConnConfig), false, make(chan struct{}, postgres.MaxConns)
+		s.db, err = openPostgres(ctx, postgres, config)
 	}
-	s := &Sink{db: db, turns: make(chan struct{}, db.Writers())}
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", s.name, err)
+	}
 	s.sound, s.unusable = context.WithCancelCause(context.Background())
 	return s, nil
 }
 
 // String is the address of the database without a password, or the path of the file.
-func (s *Sink) String() string { return s.db.Name() }
+func (s *Sink) String() string { return s.name }
 
 // Writers is how many transactions may be under way at once. An informer of a database with more
 // than one may have two Workers: while one batch is committed, the next is brought there.
-func (s *Sink) Writers() int { return s.db.Writers() }
+func (s *Sink) Writers() int { return cap(s.turns) }
 
 // Context returns a context that ends with its parent, or when the database is found to be unusable,
 // because it is damaged, another writer has it, or it has lost what it had acknowledged. Handlers go
@@ -82,7 +84,7 @@ func (s *Sink) Err() error {
 func (s *Sink) Close() error {
 	s.unusable(nil)
 	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("database %s: %w", s.db.Name(), err)
+		return fmt.Errorf("database %s: %w", s.name, err)
 	}
 	return nil
 }
@@ -95,10 +97,12 @@ func (s *Sink) Known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionRe
 	return resources, s.unread("resources", place{unit: fleet.Unit{Cluster: u.Cluster}}, err)
 }
 
-// checked returns err, and closes Done if it says that the database is unusable.
+// checked returns err, or an *UnusableError for that of a damaged file. It ends sound if the
+// database is unusable.
 func (s *Sink) checked(err error) error {
+	err = unlessDamaged(s.name, err)
 	if isUnusable(err) {
-		s.unusable(fmt.Errorf("database %s: %w", s.db.Name(), err))
+		s.unusable(fmt.Errorf("database %s: %w", s.name, err))
 	}
 	return err
 }
@@ -108,7 +112,7 @@ func (s *Sink) unread(what string, of place, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("database %s: reading the %s of %s: %w", s.db.Name(), what, of, s.checked(err))
+	return fmt.Errorf("database %s: reading the %s of %s: %w", s.name, what, of, s.checked(err))
 }
 
 // write makes one transaction when it is its turn.
@@ -128,5 +132,5 @@ func (s *Sink) write(ctx context.Context, of place, transaction func(context.Con
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // a driver says only that it was interrupted
 	}
-	return fmt.Errorf("database %s: writing %s: %w", s.db.Name(), of, s.checked(err))
+	return fmt.Errorf("database %s: writing %s: %w", s.name, of, s.checked(err))
 }

@@ -3,7 +3,6 @@ package sqlsink
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,17 +11,14 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 	_ "modernc.org/sqlite" // the driver "sqlite", in pure Go
 )
 
 // sqliteFile is a SQLite file. Any number of goroutines may read; SQLite has one writer at a time.
 type sqliteFile struct {
-	path    string
+	reader
 	lock    *flock.Flock
 	writing *sql.DB // one connection: pragmas belong to a connection
-	reading *sql.DB
 	put     *sql.Stmt
 	remove  *sql.Stmt
 }
@@ -62,7 +58,7 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	if err != nil {
 		return nil, err
 	}
-	d := &sqliteFile{path: path, lock: flock.New(file + ".lock")}
+	d := &sqliteFile{reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, object: "object"}, lock: flock.New(file + ".lock")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(unlessDamaged(path, err), d.Close())
@@ -87,21 +83,12 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	if d.remove, err = d.writing.PrepareContext(ctx, removeStatement); err != nil {
 		return nil, err
 	}
-	if d.reading, err = sql.Open("sqlite", name); err != nil {
+	if d.db, err = sql.Open("sqlite", name); err != nil {
 		return nil, err
 	}
-	d.reading.SetMaxOpenConns(2)
+	d.db.SetMaxOpenConns(2)
 	return d, nil
 }
-
-// Name is the path of the file.
-func (d *sqliteFile) Name() string { return d.path }
-
-// Writers is one: SQLite has one writer at a time.
-func (d *sqliteFile) Writers() int { return 1 }
-
-// Canonical is true: equal objects are to be equal texts.
-func (d *sqliteFile) Canonical() bool { return true }
 
 // acquire locks the file for this process, as long as it lives. SQLite would let two writers write
 // in turns, but then the one that lags would put back what the other, and its checkpoints, know to
@@ -122,7 +109,7 @@ func (d *sqliteFile) Close() error {
 			errs = append(errs, statement.Close())
 		}
 	}
-	for _, pool := range []*sql.DB{d.reading, d.writing} { // the last one closed does the checkpoint
+	for _, pool := range []*sql.DB{d.db, d.writing} { // the last one closed does the checkpoint
 		if pool != nil {
 			errs = append(errs, pool.Close())
 		}
@@ -132,7 +119,6 @@ func (d *sqliteFile) Close() error {
 
 // transact commits what f does, or undoes it if f fails or panics.
 func (d *sqliteFile) transact(ctx context.Context, f func(*sql.Tx) error) (err error) {
-	defer func() { err = unlessDamaged(d.path, err) }()
 	tx, err := d.writing.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -153,64 +139,4 @@ func (d *sqliteFile) transact(ctx context.Context, f func(*sql.Tx) error) (err e
 	}
 	complete = true
 	return tx.Commit()
-}
-
-// each calls visit for each row of a query, and closes it.
-func (d *sqliteFile) each(ctx context.Context, query string, arguments []any, visit func(*sql.Rows) error) (err error) {
-	defer func() { err = unlessDamaged(d.path, err) }()
-	rows, err := d.reading.QueryContext(ctx, query, arguments...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := visit(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// Versions reads what the rows of a place say that was seen.
-func (d *sqliteFile) Versions(ctx context.Context, of place, visit func(row) error) error {
-	return d.each(ctx, `SELECT namespace, name, uid, version, resource_version FROM objects `+ofResource, resourceArguments(of), func(rows *sql.Rows) error {
-		var r row
-		if err := rows.Scan(&r.namespace, &r.name, &r.uid, &r.version, &r.resourceVersion); err != nil {
-			return err
-		}
-		return visit(r)
-	})
-}
-
-// Objects reads rows of a place. The names are one argument, as JSON.
-func (d *sqliteFile) Objects(ctx context.Context, of place, names []cache.ObjectName, visit func(row) error) error {
-	query, arguments := `SELECT namespace, name, uid, version, resource_version, object FROM objects `+ofResource, resourceArguments(of)
-	if names != nil {
-		text, err := json.Marshal(names)
-		if err != nil {
-			return err
-		}
-		query += ` AND (namespace, name) IN (SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each(?))`
-		arguments = append(arguments, string(text))
-	}
-	return d.each(ctx, query, arguments, func(rows *sql.Rows) error {
-		var r row
-		if err := rows.Scan(&r.namespace, &r.name, &r.uid, &r.version, &r.resourceVersion, &r.object); err != nil {
-			return err
-		}
-		return visit(r)
-	})
-}
-
-// Resources returns the resources that have rows.
-func (d *sqliteFile) Resources(ctx context.Context, cluster string) (resources []schema.GroupVersionResource, err error) {
-	err = d.each(ctx, `SELECT "group", min(version), resource FROM objects WHERE cluster = ? GROUP BY "group", resource`, []any{cluster}, func(rows *sql.Rows) error {
-		var r schema.GroupVersionResource
-		if err := rows.Scan(&r.Group, &r.Version, &r.Resource); err != nil {
-			return err
-		}
-		resources = append(resources, r)
-		return nil
-	})
-	return resources, err
 }

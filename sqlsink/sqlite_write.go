@@ -5,14 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"io"
-	"io/fs"
 
 	"github.com/rvinformer/informer"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const (
-	ofResource = `WHERE cluster = ? AND "group" = ? AND resource = ?`
+	ofResource = `cluster = $1 AND "group" = $2 AND resource = $3`
 
 	putStatement = `
 INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, object)
@@ -20,17 +19,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (cluster, "group", resource, namespace, name) DO UPDATE SET
 	version = excluded.version, uid = excluded.uid, resource_version = excluded.resource_version, object = excluded.object`
 
-	removeStatement = `DELETE FROM objects ` + ofResource + ` AND namespace = ? AND name = ?`
+	removeStatement = `DELETE FROM objects WHERE ` + ofResource + ` AND namespace = $4 AND name = $5`
 
 	insertPart = `INSERT INTO checkpoints (cluster, "group", resource, part, version, server, data) VALUES (?, ?, ?, ?, ?, '', ?)`
-
-	loadPart = `SELECT data FROM checkpoints ` + ofResource + ` AND version = ? AND part = ?`
-
-	// ofVersions tells whether there are rows of a version, and of others. It asks for < and >
-	// because an index answers that; for <> it would look at every row.
-	ofVersions = `SELECT EXISTS (SELECT 1 FROM objects WHERE cluster = ?1 AND "group" = ?2 AND resource = ?3 AND version = ?4),
-	EXISTS (SELECT 1 FROM objects WHERE cluster = ?1 AND "group" = ?2 AND resource = ?3 AND version < ?4) OR
-	EXISTS (SELECT 1 FROM objects WHERE cluster = ?1 AND "group" = ?2 AND resource = ?3 AND version > ?4)`
 )
 
 // resourceArguments are the arguments of ofResource.
@@ -115,7 +106,7 @@ func applyRow(ctx context.Context, put, remove *sql.Stmt, of place, r row) (err 
 // SaveCheckpoint keeps what write writes as the checkpoint of a place.
 func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
 	return d.write(ctx, of, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM checkpoints `+ofResource, resourceArguments(of)...); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE `+ofResource, resourceArguments(of)...); err != nil {
 			return err
 		}
 		return writeParts(write, func(part int, data []byte) error {
@@ -123,23 +114,4 @@ func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, write func(io
 			return err
 		})
 	})
-}
-
-// LoadCheckpoint reads a part of the checkpoint of a place, if that goes with the rows.
-func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place, part int) (data []byte, err error) {
-	arguments := append(resourceArguments(of), of.resource.Version)
-	own, others := true, false
-	if part == 0 {
-		err = d.reading.QueryRowContext(ctx, ofVersions, arguments...).Scan(&own, &others)
-	}
-	if err == nil && (others || !own) {
-		return nil, fs.ErrNotExist
-	}
-	if err == nil {
-		err = d.reading.QueryRowContext(ctx, loadPart, append(arguments, part)...).Scan(&data)
-	}
-	if errors.Is(err, sql.ErrNoRows) {
-		err = fs.ErrNotExist
-	}
-	return data, unlessDamaged(d.path, err)
 }

@@ -1,6 +1,7 @@
 package sqlsink
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -75,7 +76,7 @@ func (p Place) Verify(ctx context.Context, source cache.Lister, options VerifyOp
 		err = v.lookAgain(ctx)
 	}
 	if err != nil {
-		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, err)
+		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, p.sink.checked(err))
 	}
 	for name, reason := range v.different {
 		v.report.Differences = append(v.report.Differences, Difference{name.String(), reason})
@@ -176,6 +177,10 @@ func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName
 // differs says in what a row differs from an object. A row of a newer version does not: the object
 // is the one of before.
 func (v *verification) differs(r row, object *unstructured.Unstructured) (string, error) {
+	stored, err := r.decode()
+	if err != nil {
+		return "", err
+	}
 	if r.resourceVersion != object.GetResourceVersion() {
 		if isNewer(r.resourceVersion, object.GetResourceVersion()) {
 			return "", nil
@@ -188,14 +193,18 @@ func (v *verification) differs(r row, object *unstructured.Unstructured) (string
 	for _, path := range v.options.Prune {
 		unstructured.RemoveNestedField(object.Object, fieldpath.Split(path)...)
 	}
-	if !strings.Contains(string(r.object), `"managedFields":`) {
+	if _, kept, _ := unstructured.NestedFieldNoCopy(stored.Object, "metadata", "managedFields"); !kept {
 		unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	}
-	text, err := encode(object)
-	if err != nil || string(text) == string(r.object) {
+	has, err := encode(stored)
+	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the row has %s, the object is %s", r.object, text), nil
+	is, err := encode(object)
+	if err != nil || bytes.Equal(has, is) {
+		return "", err
+	}
+	return fmt.Sprintf("the row has %s, the object is %s", has, is), nil
 }
 
 // isNewer reports whether resource version a is known to be newer than b.

@@ -1,0 +1,133 @@
+package sqlsink
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"github.com/rvinformer/informer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// reader reads what is stored. PostgreSQL and SQLite have its statements in common: SQLite's driver
+// leaves out the arguments that only conditions of PostgreSQL have.
+type reader struct {
+	db           *sql.DB
+	ofPlace      string // the condition for rows of a place, with placeArguments
+	ofCheckpoint string // the condition for parts of its checkpoint, with checkpointArguments
+	object       string // the JSON of a row
+}
+
+// placeArguments are $1 to $7: the resource, and the ranges of the hashes of a shard.
+func placeArguments(of place) []any {
+	all := hashRange{math.MinInt64, math.MaxInt64}
+	namespaces, uids := all, all
+	if in := of.unit.Shard; !in.IsAll() {
+		shard := hashRange{ordered(in.Start), ordered(in.End - 1)} // an end of 0 is behind the last one
+		if in.Key == informer.ShardByNamespace {
+			namespaces = shard
+		} else {
+			uids = shard
+		}
+	}
+	r := of.resource
+	return []any{of.unit.Cluster, r.Group, r.Resource, namespaces.first, namespaces.last, uids.first, uids.last}
+}
+
+// checkpointArguments are $1 to $4: the resource and the shard.
+func checkpointArguments(of place) []any {
+	return []any{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
+}
+
+// Versions calls visit with every row of a place, in no order, without its object.
+func (r *reader) Versions(ctx context.Context, of place, visit func(row) error) error {
+	return r.rows(ctx, of, "''", nil, visit)
+}
+
+// Objects calls visit with the rows of a place that have one of the names, or with all if names is
+// nil, in no order.
+func (r *reader) Objects(ctx context.Context, of place, names []cache.ObjectName, visit func(row) error) error {
+	return r.rows(ctx, of, r.object, names, visit)
+}
+
+func (r *reader) rows(ctx context.Context, of place, object string, names []cache.ObjectName, visit func(row) error) error {
+	query := `SELECT namespace, name, uid, version, resource_version, ` + object + ` FROM objects WHERE ` + r.ofPlace
+	arguments := placeArguments(of)
+	if names != nil {
+		named := make(map[int]cache.ObjectName) // for json_each, which takes no array in PostgreSQL
+		for i, name := range names {
+			named[i] = name
+		}
+		text, err := json.Marshal(named)
+		if err != nil {
+			return err
+		}
+		query += ` AND (namespace, name) IN (SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8))`
+		arguments = append(arguments, string(text))
+	}
+	rows, err := r.db.QueryContext(ctx, query, arguments...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var found row
+		if err := rows.Scan(&found.namespace, &found.name, &found.uid, &found.version, &found.resourceVersion, &found.object); err != nil {
+			return err
+		}
+		if err := visit(found); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Resources returns the resources of the cluster that have rows, each in a version that a row of it
+// is in. It asks for one after the other, for there are few of them and many rows.
+func (r *reader) Resources(ctx context.Context, cluster string) (resources []schema.GroupVersionResource, err error) {
+	var next schema.GroupVersionResource
+	for {
+		err := r.db.QueryRowContext(ctx, `SELECT "group", version, resource FROM objects
+			WHERE cluster = $1 AND ("group", resource) > ($2, $3) ORDER BY "group", resource LIMIT 1`,
+			cluster, next.Group, next.Resource).Scan(&next.Group, &next.Version, &next.Resource)
+		if errors.Is(err, sql.ErrNoRows) {
+			return resources, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		resources = append(resources, next)
+	}
+}
+
+// Checkpoint reads a part of the checkpoint of a place, from 0. The error is fs.ErrNotExist where
+// there is none, or none that goes with the rows:
+//   - if there are rows of another API version, which a run that was cut off has left, the checkpoint
+//     may be older than they are;
+//   - if there are no rows, a user may have deleted them so that they are fetched again, and a list
+//     of a set that is presumably empty costs no more than a watch.
+func (r *reader) Checkpoint(ctx context.Context, of place, part int) (data []byte, err error) {
+	own, others := true, false
+	if part == 0 {
+		// For version <> $8, SQLite would look at every row.
+		exists := `EXISTS (SELECT 1 FROM objects WHERE ` + r.ofPlace + ` AND %s)`
+		err = r.db.QueryRowContext(ctx, fmt.Sprintf(`SELECT `+exists+`, `+exists, `version = $8`, `(version < $8 OR version > $8)`),
+			append(placeArguments(of), of.resource.Version)...).Scan(&own, &others)
+	}
+	if err == nil && (others || !own) {
+		return nil, fs.ErrNotExist
+	}
+	if err == nil {
+		err = r.db.QueryRowContext(ctx, `SELECT data FROM checkpoints WHERE `+r.ofCheckpoint+` AND version = $5 AND part = $6`,
+			append(checkpointArguments(of), of.resource.Version, part)...).Scan(&data)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fs.ErrNotExist
+	}
+	return data, err
+}
