@@ -61,7 +61,10 @@ const connectPatience = 5 * time.Second
 
 // openPostgres connects to a database. See Open.
 func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *postgres, err error) {
-	p := &postgres{reader: reader{ofPlace: ofShard, ofCheckpoint: ofCheckpoint, object: "coalesce(exact, object::text)"}, alone: config.Shards == 0}
+	p := &postgres{alone: config.Shards == 0, reader: reader{ofPlace: ofShard, ofCheckpoint: ofCheckpoint,
+		others: `EXISTS (SELECT FROM objects WHERE ` + ofShard + ` AND version <> $8)`,
+		named:  `SELECT * FROM json_to_recordset($8) AS ("Namespace" text, "Name" text)`,
+		object: `coalesce(exact, object::text)`}}
 	pool.PingTimeout = connectPatience
 	if pool.ConnConfig.ConnectTimeout == 0 {
 		pool.ConnConfig.ConnectTimeout = connectPatience

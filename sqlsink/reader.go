@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 
@@ -20,6 +19,8 @@ type reader struct {
 	db           *sql.DB
 	ofPlace      string // the condition for rows of a place, with placeArguments
 	ofCheckpoint string // the condition for parts of its checkpoint, with checkpointArguments
+	others       string // whether there are rows of another version than $8
+	named        string // the names that $8 has as JSON
 	object       string // the JSON of a row
 }
 
@@ -59,15 +60,11 @@ func (r *reader) rows(ctx context.Context, of place, object string, names []cach
 	query := `SELECT namespace, name, uid, version, resource_version, ` + object + ` FROM objects WHERE ` + r.ofPlace
 	arguments := placeArguments(of)
 	if names != nil {
-		named := make(map[int]cache.ObjectName) // for json_each, which takes no array in PostgreSQL
-		for i, name := range names {
-			named[i] = name
-		}
-		text, err := json.Marshal(named)
+		text, err := json.Marshal(names)
 		if err != nil {
 			return err
 		}
-		query += ` AND (namespace, name) IN (SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8))`
+		query += ` AND (namespace, name) IN (` + r.named + `)`
 		arguments = append(arguments, string(text))
 	}
 	rows, err := r.db.QueryContext(ctx, query, arguments...)
@@ -114,9 +111,7 @@ func (r *reader) Resources(ctx context.Context, cluster string) (resources []sch
 func (r *reader) Checkpoint(ctx context.Context, of place, part int) (data []byte, err error) {
 	own, others := true, false
 	if part == 0 {
-		// For version <> $8, SQLite would look at every row.
-		exists := `EXISTS (SELECT 1 FROM objects WHERE ` + r.ofPlace + ` AND %s)`
-		err = r.db.QueryRowContext(ctx, fmt.Sprintf(`SELECT `+exists+`, `+exists, `version = $8`, `(version < $8 OR version > $8)`),
+		err = r.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM objects WHERE `+r.ofPlace+` AND version = $8), `+r.others,
 			append(placeArguments(of), of.resource.Version)...).Scan(&own, &others)
 	}
 	if err == nil && (others || !own) {

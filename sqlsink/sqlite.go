@@ -58,7 +58,8 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	if err != nil {
 		return nil, err
 	}
-	d := &sqliteFile{reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, object: "object"}, lock: flock.New(file + ".lock")}
+	d := &sqliteFile{lock: flock.New(file + ".lock"), reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, others: otherVersions,
+		named: `SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8)`, object: `object`}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(unlessDamaged(path, err), d.Close())

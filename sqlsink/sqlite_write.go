@@ -13,6 +13,10 @@ import (
 const (
 	ofResource = `cluster = $1 AND "group" = $2 AND resource = $3`
 
+	// otherVersions asks for < and > because an index answers that; for <> it would look at every row.
+	otherVersions = `EXISTS (SELECT 1 FROM objects WHERE ` + ofResource + ` AND version < $8) OR
+	EXISTS (SELECT 1 FROM objects WHERE ` + ofResource + ` AND version > $8)`
+
 	putStatement = `
 INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, object)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
