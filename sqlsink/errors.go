@@ -43,36 +43,21 @@ func (e *OtherShardsError) Error() string {
 	return fmt.Sprintf("writers with %d shards use it, and this one has %d: it goes on when they have ended", e.Theirs, e.Own)
 }
 
-// staleError says that a unit has another owner, or that the database has lost what it had
-// acknowledged, and so that nothing was written. It wraps shards.ErrStaleEpoch.
-type staleError struct {
-	unit   string
-	epoch  int64 // of the writer
-	stored int64 // a higher one, if the unit has another owner
-	err    error // as the replica knows it
-}
-
-// stale tells the replica that it is not the owner of a unit any more, or has to begin again with
-// it.
+// stale tells the replica that it is not the owner of a unit any more, because a higher epoch is
+// stored, or has to begin again with it, because the database has lost what it had acknowledged.
+// Nothing was written. The error wraps shards.ErrStaleEpoch.
 func stale(ctx context.Context, unit string, epoch, stored int64) error {
-	return &staleError{unit, epoch, stored, shards.StaleEpoch(ctx, stored)}
-}
-
-func (e *staleError) Unwrap() error { return e.err }
-
-func (e *staleError) Error() string {
-	if e.stored <= e.epoch {
-		return fmt.Sprintf("%s begins again: the database has lost what it had acknowledged", e.unit)
+	text := fmt.Sprintf("%s has another owner: the database has its epoch %d, this one is %d", unit, stored, epoch)
+	if stored <= epoch {
+		text = unit + " begins again: the database has lost what it had acknowledged"
 	}
-	return fmt.Sprintf("%s has another owner: the database has its epoch %d, this one is %d", e.unit, e.stored, e.epoch)
+	return &staleError{text, shards.StaleEpoch(ctx, stored)}
 }
 
-// refusedError is the error of a database that refuses rows: what they have, not their number or
-// their moment.
-type refusedError struct {
-	staging bool // the rows were not even brought to the database
-	err     error
+type staleError struct {
+	text string
+	err  error // as the replica knows it
 }
 
-func (e *refusedError) Error() string { return e.err.Error() }
-func (e *refusedError) Unwrap() error { return e.err }
+func (e *staleError) Error() string { return e.text }
+func (e *staleError) Unwrap() error { return e.err }

@@ -18,6 +18,11 @@ type place struct {
 	resource schema.GroupVersionResource
 }
 
+// key is what a checkpoint is of, and a count of transactions: the place in any version.
+func (p place) key() [4]string {
+	return [4]string{p.unit.Cluster, p.resource.Group, p.resource.Resource, p.unit.Shard.String()}
+}
+
 // String is for messages: "east deployments.apps".
 func (p place) String() string {
 	text := strings.TrimSuffix(p.unit.Cluster+" "+p.resource.GroupResource().String(), " ")

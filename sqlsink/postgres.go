@@ -3,6 +3,7 @@ package sqlsink
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,7 @@ type postgres struct {
 	tables   uint32      // the object identifier of the table objects, which tells these tables from those of another schema
 	reign    int64       // see reignOf
 	shaken   atomic.Bool // a connection was lost: perhaps that of the presence too
-	counts   counts
+	counts   sync.Map    // a count for each key of a place
 }
 
 var _ database = (*postgres)(nil)

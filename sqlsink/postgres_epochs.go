@@ -3,7 +3,6 @@ package sqlsink
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -52,30 +51,30 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 	if err != nil {
 		return err
 	}
-	known := p.counts.Of(of)
-	var written int64
-	err = p.pool.AcquireFunc(ctx, func(acquired *pgxpool.Conn) error {
+	known := p.known(of)
+	return p.pool.AcquireFunc(ctx, func(acquired *pgxpool.Conn) error {
 		conn := acquired.Conn()
 		defer p.endBlockers(ctx, conn.PgConn().PID())()
-		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var written int64
+		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			var batch pgx.Batch
-			p.queueLock(&batch, of)
 			if stored < epoch {
 				batch.Queue(`INSERT INTO units (unit, epoch) VALUES ($1, $2)
 					ON CONFLICT (unit) DO UPDATE SET epoch = greatest(units.epoch, excluded.epoch) RETURNING epoch`, unit, epoch).
 					QueryRow(func(row pgx.Row) error { return row.Scan(&stored) })
 			}
 			queueCount(&batch, of, &written)
-			return tx.SendBatch(ctx, &batch).Close()
+			err := tx.SendBatch(ctx, &batch).Close()
+			if err == nil && (stored > epoch || known.claimed == epoch && written <= known.written) {
+				err = stale(ctx, unit, epoch, stored)
+			}
+			return err
 		})
+		if err == nil {
+			p.counts.Store(of.key(), count{written, epoch})
+		}
+		return err
 	})
-	if err == nil && (stored > epoch || known.claimed == epoch && written < known.written) {
-		err = stale(ctx, unit, epoch, stored)
-	}
-	if err == nil {
-		p.counts.Set(of, written, epoch)
-	}
-	return err
 }
 
 // errNoEpoch says that a write could not be told from one of another owner.
@@ -88,7 +87,7 @@ func (p *postgres) claimOnce(ctx context.Context, of place) error {
 	switch {
 	case !ok && !p.alone:
 		return errNoEpoch
-	case ok && p.counts.Of(of).claimed < epoch:
+	case ok && p.known(of).claimed < epoch:
 		return p.Claim(ctx, of)
 	}
 	return nil
@@ -98,39 +97,25 @@ func (p *postgres) claimOnce(ctx context.Context, of place) error {
 type fence struct {
 	of            place
 	reign, stored int64
-	written       int64
+	written       int64 // this transaction included
 }
 
 // queueFence locks the epoch of the unit of a place until the transaction ends, against a claim
-// only, and reads it. It also reads how often the place was written.
-func (p *postgres) queueFence(ctx context.Context, batch *pgx.Batch, of place) *fence {
-	f := &fence{of: of, reign: -1, stored: -1}
-	units := []string{allUnits}
-	if _, shared := informer.EpochOf(ctx); shared {
-		units = append(units, of.unit.String())
-	}
-	batch.Queue(`SELECT unit, epoch FROM units WHERE unit = ANY ($1) ORDER BY unit FOR SHARE`, units).Query(func(rows pgx.Rows) error {
-		var unit string
-		var epoch int64
-		_, err := pgx.ForEachRow(rows, []any{&unit, &epoch}, func() error {
-			if unit == allUnits {
-				f.reign = epoch
-			} else {
-				f.stored = epoch
-			}
-			return nil
-		})
-		return err
-	})
+// only, and reads it. It also counts the transaction.
+func queueFence(batch *pgx.Batch, of place) *fence {
+	f := &fence{of: of}
+	batch.Queue(`SELECT coalesce((SELECT epoch FROM units WHERE unit = $1 FOR SHARE), -1),
+		coalesce((SELECT epoch FROM units WHERE unit = $2 FOR SHARE), -1)`, allUnits, of.unit.String()).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored) })
 	queueCount(batch, of, &f.written)
 	return f
 }
 
-// Check compares the fence with what the writer is. The error is a *staleError, errAnotherWriter or
-// errWentBack.
-func (f *fence) Check(ctx context.Context, p *postgres) error {
+// check compares a fence with what the writer is, and knows. The error wraps shards.ErrStaleEpoch,
+// or is errAnotherWriter or errWentBack.
+func (p *postgres) check(ctx context.Context, f *fence, known count) error {
 	epoch, shared := informer.EpochOf(ctx)
-	lost := f.written < p.counts.Of(f.of).written
+	lost := f.written <= known.written
 	switch {
 	case f.reign != p.reign:
 		return errAnotherWriter
@@ -142,49 +127,22 @@ func (f *fence) Check(ctx context.Context, p *postgres) error {
 	return nil
 }
 
-// queueCount reads how often a place was written.
+// queueCount counts a transaction of a place, which locks the count until it ends. So those of a
+// place come one after the other. An informer makes one at a time, but where the answer to a commit
+// is lost, the server may still be at it while the informer tries again, with newer changes.
 func queueCount(batch *pgx.Batch, of place, written *int64) {
-	batch.Queue(`SELECT coalesce(max(written), 0) FROM mirror_writes WHERE `+ofCheckpoint, checkpointArguments(of)...).QueryRow(func(row pgx.Row) error {
-		return row.Scan(written)
-	})
-}
-
-// countWrite queues the statement that counts a transaction of a place, and takes note of the
-// count.
-func countWrite(batch *pgx.Batch, of place, written *int64) {
 	batch.Queue(`INSERT INTO mirror_writes (cluster, "group", resource, shard, written) VALUES ($1, $2, $3, $4, 1)
 		ON CONFLICT (cluster, "group", resource, shard) DO UPDATE SET written = mirror_writes.written + 1 RETURNING written`,
 		checkpointArguments(of)...).QueryRow(func(row pgx.Row) error { return row.Scan(written) })
 }
 
-// counts are what this process knows of each place. The zero value is ready.
-type counts struct {
-	mu sync.Mutex
-	of map[countedPlace]count
-}
-
-// countedPlace is a place as the table mirror_writes has it: in any version.
-type countedPlace struct{ cluster, group, resource, shard string }
-
 // count is how often a place was written when the server acknowledged a transaction last, and the
 // epoch that this process has claimed it with, 0 if it has not.
 type count struct{ written, claimed int64 }
 
-func countedOf(of place) countedPlace {
-	return countedPlace{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
-}
-
-func (c *counts) Of(of place) count {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.of[countedOf(of)]
-}
-
-func (c *counts) Set(of place, written, claimed int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = make(map[countedPlace]count)
-	}
-	c.of[countedOf(of)] = count{written, claimed}
+// known is what this process knows of a place.
+func (p *postgres) known(of place) count {
+	known, _ := p.counts.Load(of.key())
+	c, _ := known.(count)
+	return c
 }

@@ -4,57 +4,124 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/rvinformer/informer"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// bisection merges staged rows in halves, halves of those that are refused, and so on, down to the
-// rows that are refused by themselves. All is in one transaction, with a savepoint for each part.
-type bisection struct {
-	of     place
-	rows   []row
-	failed informer.FailedEvents
+// refusals are what the server says of data that it refuses, as classes of its codes: of what jsonb
+// cannot have, or what is beyond a limit of it, such as its depth; for constraints, checks of views,
+// and triggers of users.
+var refusals = []string{"22", "54", "23", "44", "P0"}
+
+// isRefused reports whether the server refuses what a row has, and not how many they are, or when.
+func isRefused(err error) bool {
+	state := stateOf(err)
+	return state != "" && slices.Contains(refusals, state[:2])
 }
 
-// Merge merges the rows, which were refused together. Constraints that wait for the commit are
-// checked at once, or the commit would fail for the sake of one row.
-func (b *bisection) Merge(ctx context.Context, conn *pgx.Conn) error {
-	b.failed = nil // of a transaction that was tried again
+// bisection does something with rows that were refused together: with halves of them, halves of
+// those that are refused again, and so on, down to the rows that are refused by themselves. All is in
+// one transaction, with a savepoint for each part.
+type bisection struct {
+	conn    *pgx.Conn
+	do      func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, first, end int) error
+	refused func(ctx context.Context, i int, err error) error
+}
+
+func (b *bisection) Halves(ctx context.Context, first, end int) error {
+	middle := (first + end) / 2
+	if err := b.Part(ctx, first, middle); err != nil {
+		return err
+	}
+	return b.Part(ctx, middle, end)
+}
+
+func (b *bisection) Part(ctx context.Context, first, end int) error {
+	err := b.Try(ctx, first, end)
+	switch {
+	case !isRefused(err):
+		return err
+	case end-first == 1:
+		return b.refused(ctx, first, err)
+	}
+	return b.Halves(ctx, first, end)
+}
+
+// Try does it with the rows from first to end, or undoes it if it is refused.
+func (b *bisection) Try(ctx context.Context, first, end int) error {
+	var batch pgx.Batch
+	batch.Queue(`SAVEPOINT part`)
+	err := b.do(ctx, b.conn, &batch, first, end)
+	if err == nil {
+		batch.Queue(`RELEASE SAVEPOINT part`)
+		err = send(ctx, b.conn, &batch)
+	}
+	if isRefused(err) {
+		if _, failed := b.conn.Exec(ctx, `ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part`); failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+// stageParts stages the rows that the server takes, some of them in a softer form.
+func (w *writing) stageParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+	w.failed = nil // of a transaction that was tried again
+	if err := send(ctx, conn, batch); err != nil {
+		return err
+	}
+	b := bisection{conn: conn, do: w.stage}
+	b.refused = func(ctx context.Context, i int, err error) error {
+		for _, r := range softer(w.rows[i]) {
+			w.rows[i] = r
+			if err = b.Try(ctx, i, i+1); !isRefused(err) {
+				return err
+			}
+		}
+		w.refuse(i, err)
+		return nil
+	}
+	return b.Part(ctx, 0, len(w.rows))
+}
+
+// mergeParts merges the staged rows that the database takes. Constraints that wait for the commit
+// are checked at once, or the commit would fail for the sake of one row.
+func (w *writing) mergeParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
 	if _, err := conn.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 		return err
 	}
-	return b.halves(ctx, conn, 0, len(b.rows))
+	b := bisection{conn: conn, do: w.merge, refused: func(_ context.Context, i int, err error) error {
+		w.refuse(i, err)
+		return nil
+	}}
+	batch.Queue(`TRUNCATE staged_rows`)
+	return b.Halves(ctx, 0, len(w.rows))
 }
 
-func (b *bisection) halves(ctx context.Context, conn *pgx.Conn, first, end int) error {
-	middle := (first + end) / 2
-	if err := b.part(ctx, conn, first, middle); err != nil {
-		return err
+// softer returns a row in forms that jsonb may take where it refuses the object as it came: with the
+// object in the form of encode, which has no half of a character and nothing that is not UTF-8; and
+// with a stand-in for it, its metadata alone. An object that Go does not take either stays as it is,
+// as far as it is UTF-8.
+func softer(r row) []row {
+	if r.gone {
+		return nil
 	}
-	return b.part(ctx, conn, middle, end)
-}
-
-func (b *bisection) part(ctx context.Context, conn *pgx.Conn, first, end int) error {
-	var batch pgx.Batch
-	batch.Queue(`SAVEPOINT part`)
-	mergeStaged(&batch, b.of, first, end)
-	batch.Queue(`RELEASE SAVEPOINT part`)
-	err := refusedBy(conn.SendBatch(ctx, &batch).Close(), mergeRefusals...)
-	refused := (*refusedError)(nil)
-	if !errors.As(err, &refused) {
-		return err
+	text := r.object
+	object, err := r.decode()
+	if err == nil {
+		r.object, err = encode(object)
 	}
-	if _, err := conn.Exec(ctx, `ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part`); err != nil {
-		return err
+	if err != nil {
+		object, r.object = &unstructured.Unstructured{}, bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
-	if end-first > 1 {
-		return b.halves(ctx, conn, first, end)
-	}
-	b.failed = append(b.failed, failedEvent(b.rows[first], refused.err))
-	return nil
+	standIn := r
+	standIn.standIn, _ = json.Marshal(map[string]any{ // strings alone cannot fail
+		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]string{
+			"namespace": r.namespace, "name": r.name, "uid": r.uid, "resourceVersion": r.resourceVersion,
+		}})
+	return []row{r, standIn}
 }
 
 // escapedNUL is the one character of JSON that jsonb cannot have.
@@ -81,68 +148,4 @@ func withoutNUL(text []byte) []byte {
 		b.Write(text[i : i+2])
 		text = text[i+2:]
 	}
-}
-
-// soften returns the rows in a form that the staged rows can have, and those that have none. It
-// takes the objects in the form of encode, which has no half of a character and nothing that is not
-// UTF-8, and gives those that jsonb refuses even so a stand-in: their metadata alone.
-func (p *postgres) soften(ctx context.Context, rows []row) (soft []row, refused informer.FailedEvents, err error) {
-	for _, r := range rows {
-		err := p.takes(ctx, r)
-		if isRefused(err) && !r.gone {
-			object := r.soften()
-			if err = p.takes(ctx, r); isRefused(err) {
-				if r.standIn, err = standInOf(r, object); err != nil {
-					return nil, nil, err
-				}
-				err = p.takes(ctx, r)
-			}
-		}
-		switch {
-		case isRefused(err):
-			refused = append(refused, failedEvent(r, errors.Unwrap(err)))
-		case err != nil:
-			return nil, nil, err
-		default:
-			soft = append(soft, r)
-		}
-	}
-	return soft, refused, nil
-}
-
-// isRefused reports whether err is a *refusedError.
-func isRefused(err error) bool {
-	refused := (*refusedError)(nil)
-	return errors.As(err, &refused)
-}
-
-// takes asks the server whether it takes the values of a row.
-func (p *postgres) takes(ctx context.Context, r row) error {
-	values := r.staged(0)
-	var taken bool
-	return refusedBy(p.pool.QueryRow(ctx, `SELECT ($1::integer, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint, $8::jsonb, $9::text) IS NOT NULL`,
-		values[:]...).Scan(&taken), stageRefusals...)
-}
-
-// soften gives the object of a row the form of encode, and returns it. What Go does not take either
-// stays as it is, as far as it is UTF-8.
-func (r *row) soften() *unstructured.Unstructured {
-	object, err := r.decode()
-	if err == nil {
-		var text []byte
-		if text, err = encode(object); err == nil {
-			r.object = text
-			return object
-		}
-	}
-	r.object = bytes.ToValidUTF8(r.object, []byte("\ufffd"))
-	return &unstructured.Unstructured{}
-}
-
-// standInOf is the metadata of an object alone.
-func standInOf(r row, object *unstructured.Unstructured) ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]string{
-			"namespace": r.namespace, "name": r.name, "uid": r.uid, "resourceVersion": r.resourceVersion,
-		}})
 }

@@ -2,8 +2,8 @@ package sqlsink
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"hash/fnv"
+	"io"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
@@ -41,100 +41,75 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 )
 
-// mergeStaged queues the statements that bring staged rows to the table.
-func mergeStaged(batch *pgx.Batch, of place, first, end int) {
-	r := of.resource
-	batch.Queue(lockReplaced, append(placeArguments(of), first, end)...)
-	batch.Queue(removeReplaced, append(placeArguments(of), first, end)...)
-	batch.Queue(putStaged, of.unit.Cluster, r.Group, r.Version, r.Resource, first, end)
-}
+// stagedColumns are those of staged_rows.
+var stagedColumns = []string{"n", "namespace", "name", "uid", "resource_version", "namespace_hash", "uid_hash", "object", "exact"}
 
 // copiedRows is from how many rows on COPY is faster than a statement for each, which shares the
 // message that begins the transaction.
 const copiedRows = 16
 
-// Apply writes the rows. Those that jsonb cannot have are softened; the database refuses some for
-// other reasons, and the rest of the batch is merged without them.
+// writing is a batch of rows on its way to a place.
+type writing struct {
+	of     place
+	rows   []row
+	failed informer.FailedEvents // what the database refuses
+}
+
+// Apply writes the rows: all at once, or, if any are refused, in parts that find out which.
 func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused informer.FailedEvents, err error) {
 	if err := p.claimOnce(ctx, of); err != nil {
 		return nil, err
 	}
-	for softened := false; ; softened = true {
-		err = p.transact(ctx, p.merging(of, rows, nil))
-		failed := (*refusedError)(nil)
-		switch {
-		case !errors.As(err, &failed):
-			return refused, err
-		case failed.staging && !softened:
-			if rows, refused, err = p.soften(ctx, rows); err != nil || len(rows) == 0 {
-				return refused, err
-			}
-		case failed.staging:
-			return nil, fmt.Errorf("rows that it takes one by one: %w", failed.err)
-		case len(rows) == 1:
-			return append(refused, failedEvent(rows[0], failed.err)), nil
-		default:
-			b := bisection{of: of, rows: rows}
-			err = p.transact(ctx, p.merging(of, rows, &b))
-			return append(refused, b.failed...), err
-		}
+	w := &writing{of: of, rows: rows}
+	err = p.transact(ctx, transaction{of: of, stage: w.stageAll, merge: w.mergeAll})
+	if isRefused(err) {
+		err = p.transact(ctx, transaction{of: of, stage: w.stageParts, merge: w.mergeParts})
 	}
+	return w.failed, err
 }
 
-func failedEvent(r row, err error) informer.FailedEvent {
-	return informer.FailedEvent{Index: r.event, Err: err}
+func (w *writing) refuse(i int, err error) {
+	w.failed = append(w.failed, informer.FailedEvent{Index: w.rows[i].event, Err: err})
 }
 
-// merging is the transaction of rows: at once, or in parts that find those that are refused.
-func (p *postgres) merging(of place, rows []row, parts *bisection) transaction {
-	t := transaction{of: of, merge: func(conn *pgx.Conn, batch *pgx.Batch) {
-		if parts == nil {
-			mergeStaged(batch, of, 0, len(rows))
+func (w *writing) stageAll(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+	return w.stage(ctx, conn, batch, 0, len(w.rows))
+}
+
+func (w *writing) mergeAll(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+	err := w.merge(ctx, conn, batch, 0, len(w.rows))
+	batch.Queue(clearStaged(conn, w.rows))
+	return err
+}
+
+// stage brings rows to the temporary table.
+func (w *writing) stage(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, first, end int) error {
+	if end-first < copiedRows {
+		for i := first; i < end; i++ {
+			batch.Queue(stageRow, w.rows[i].staged(i)...)
 		}
-		batch.Queue(clearStaged(conn, rows))
-	}}
-	if parts != nil {
-		t.part = parts.Merge
+		return nil
 	}
-	if len(rows) < copiedRows {
-		t.stage = func(batch *pgx.Batch) {
-			for i := range rows {
-				values := rows[i].staged(i)
-				batch.Queue(stageRow, values[:]...)
-			}
-		}
-		return t
-	}
-	t.copy = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.CopyFrom(ctx, pgx.Identifier{"staged_rows"},
-			[]string{"n", "namespace", "name", "uid", "resource_version", "namespace_hash", "uid_hash", "object", "exact"}, &stagedRows{rows: rows})
+	if err := send(ctx, conn, batch); err != nil {
 		return err
 	}
-	return t
+	_, err := conn.CopyFrom(ctx, pgx.Identifier{"staged_rows"}, stagedColumns,
+		pgx.CopyFromSlice(end-first, func(i int) ([]any, error) { return w.rows[first+i].staged(first + i), nil }))
+	return err
 }
 
-// stagedRows are rows for COPY.
-type stagedRows struct {
-	rows   []row
-	next   int
-	values [9]any
+// merge queues the statements that bring staged rows to the table.
+func (w *writing) merge(_ context.Context, _ *pgx.Conn, batch *pgx.Batch, first, end int) error {
+	r := w.of.resource
+	batch.Queue(lockReplaced, append(placeArguments(w.of), first, end)...)
+	batch.Queue(removeReplaced, append(placeArguments(w.of), first, end)...)
+	batch.Queue(putStaged, w.of.unit.Cluster, r.Group, r.Version, r.Resource, first, end)
+	return nil
 }
-
-func (s *stagedRows) Next() bool {
-	if s.next == len(s.rows) {
-		return false
-	}
-	s.values = s.rows[s.next].staged(s.next)
-	s.next++
-	return true
-}
-
-func (s *stagedRows) Values() ([]any, error) { return s.values[:], nil }
-func (s *stagedRows) Err() error             { return nil }
 
 // staged is a row as staged_rows has it.
-func (r *row) staged(n int) [9]any {
-	values := [9]any{n, r.namespace, r.name, r.uid, r.resourceVersion, hashOf(r.namespace), hashOf(r.uid), nil, nil}
+func (r *row) staged(n int) []any {
+	values := []any{n, r.namespace, r.name, r.uid, r.resourceVersion, hashOf(r.namespace), hashOf(r.uid), nil, nil}
 	if !r.gone {
 		values[7] = r.object
 		if r.standIn != nil {
@@ -144,6 +119,16 @@ func (r *row) staged(n int) [9]any {
 		}
 	}
 	return values
+}
+
+// ordered is a hash in the order of bigint.
+func ordered(hash uint64) int64 { return int64(hash ^ 1<<63) }
+
+// hashOf is the hash that shards are ranges of.
+func hashOf(text string) int64 {
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, text) // it cannot fail
+	return ordered(hash.Sum64())
 }
 
 const (

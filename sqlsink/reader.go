@@ -26,23 +26,19 @@ type reader struct {
 
 // placeArguments are $1 to $7: the resource, and the ranges of the hashes of a shard.
 func placeArguments(of place) []any {
-	all := hashRange{math.MinInt64, math.MaxInt64}
-	namespaces, uids := all, all
-	if in := of.unit.Shard; !in.IsAll() {
-		shard := hashRange{ordered(in.Start), ordered(in.End - 1)} // an end of 0 is behind the last one
-		if in.Key == informer.ShardByNamespace {
-			namespaces = shard
-		} else {
-			uids = shard
-		}
+	in := of.unit.Shard
+	first, last := ordered(in.Start), ordered(in.End-1) // an end of 0 is behind the last one
+	arguments := []any{of.unit.Cluster, of.resource.Group, of.resource.Resource}
+	if in.Key == informer.ShardByNamespace {
+		return append(arguments, first, last, int64(math.MinInt64), int64(math.MaxInt64))
 	}
-	r := of.resource
-	return []any{of.unit.Cluster, r.Group, r.Resource, namespaces.first, namespaces.last, uids.first, uids.last}
+	return append(arguments, int64(math.MinInt64), int64(math.MaxInt64), first, last)
 }
 
 // checkpointArguments are $1 to $4: the resource and the shard.
 func checkpointArguments(of place) []any {
-	return []any{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
+	key := of.key()
+	return []any{key[0], key[1], key[2], key[3]}
 }
 
 // Versions calls visit with every row of a place, in no order, without its object.

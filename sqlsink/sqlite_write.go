@@ -84,7 +84,7 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 			err := applyRow(ctx, put, remove, of, r)
 			switch resultCode(err) {
 			case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
-				refused = append(refused, failedEvent(r, err))
+				refused = append(refused, informer.FailedEvent{Index: r.event, Err: err})
 				continue
 			}
 			if err != nil {
