@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // blockedPatience is for how long a claim waits for other sessions before it ends them.
@@ -20,14 +21,10 @@ func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()
 	ctx, cancel := context.WithCancel(ctx)
 	var ending sync.WaitGroup
 	ending.Go(func() {
-		for {
-			select {
-			case <-time.After(blockedPatience):
-			case <-ctx.Done():
-				return
-			}
+		_ = wait.PollUntilContextCancel(ctx, blockedPatience, false, func(ctx context.Context) (bool, error) {
 			_ = p.endBlockersOnce(ctx, int32(waiting)) // a claim that goes on waiting fails with the error of lock_timeout
-		}
+			return false, nil
+		})
 	})
 	return func() {
 		cancel()

@@ -2,7 +2,7 @@ package sqlsink
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,70 +13,24 @@ import (
 // shared by those that share the work. The reign makes sure of it.
 type presence struct {
 	config *pgx.ConnConfig
-	tables uint32
-	lock   string // the function
+	lock   string // the statement
 
 	turn chan struct{} // held by the one who uses conn
-	conn *pgx.Conn
+	conn *pgx.Conn     // nil before the first Renew
 }
 
 func newPresence(config *pgx.ConnConfig, tables uint32, alone bool) *presence {
-	p := &presence{config: config, tables: tables, lock: "pg_advisory_lock", turn: make(chan struct{}, 1)}
-	if !alone {
-		p.lock = "pg_advisory_lock_shared"
+	shared := "_shared"
+	if alone {
+		shared = ""
 	}
-	return p
+	return &presence{config: config, turn: make(chan struct{}, 1),
+		lock: fmt.Sprintf("SELECT pg_advisory_lock%s(%d, %d)", shared, advisoryLocks, int32(tables))}
 }
 
-// Begin connects and locks. The error is errAnotherWriter where another writer has the lock.
-func (p *presence) Begin(ctx context.Context) (err error) {
-	conn, err := pgx.ConnectConfig(ctx, p.config)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if p.conn != conn {
-			err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-		}
-	}()
-	if _, err := conn.Exec(ctx, sessionSettings); err != nil {
-		return err
-	}
-	// A server notices the end of a process a little later.
-	if _, err := conn.Exec(ctx, `SET lock_timeout = '5s'`); err != nil {
-		return err
-	}
-	if _, err := conn.Exec(ctx, `SELECT `+p.lock+`($1, $2)`, advisoryLocks, int32(p.tables)); err != nil {
-		if stateOf(err) == "55P03" { // lock_not_available
-			err = errAnotherWriter
-		}
-		return err
-	}
-	p.conn = conn
-	return nil
-}
-
-// Alone calls do while no other writer is present, and reports whether that is so. This one shares
-// the lock with others before and afterwards.
-func (p *presence) Alone(ctx context.Context, do func() error) (alone bool, err error) {
-	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
-	if err := p.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, advisoryLocks, int32(p.tables)).Scan(&alone); err != nil || !alone {
-		return false, err
-	}
-	if err := do(); err != nil {
-		return true, err // the connection ends with it, and so does the lock
-	}
-	_, err = p.conn.Exec(ctx, `SELECT pg_advisory_unlock($1, $2)`, advisoryLocks, int32(p.tables))
-	return true, err
-}
-
-// Renew sees to it that the connection still stands, and makes another one if not.
-func (p *presence) Renew(ctx context.Context) error {
+// Renew sees to it that the connection stands, and makes one if not. The error is errAnotherWriter
+// where another writer has the lock.
+func (p *presence) Renew(ctx context.Context) (err error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -87,7 +41,17 @@ func (p *presence) Renew(ctx context.Context) error {
 		return nil
 	}
 	p.end()
-	return p.Begin(ctx)
+	if p.conn, err = pgx.ConnectConfig(ctx, p.config); err != nil {
+		return err
+	}
+	// A server notices the end of a process a little later.
+	if _, err = p.conn.Exec(ctx, `SET lock_timeout = '5s'; `+p.lock); err != nil {
+		p.end()
+	}
+	if stateOf(err) == "55P03" { // lock_not_available
+		return errAnotherWriter
+	}
+	return err
 }
 
 // End closes the connection, and so unlocks.

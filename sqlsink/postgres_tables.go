@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // postgresMark begins the comment on the table objects that says that it is this package's. The
@@ -38,7 +39,7 @@ CREATE TABLE objects (
 	resource_version text COLLATE "C" NOT NULL,
 	namespace_hash   bigint NOT NULL,
 	uid_hash         bigint NOT NULL,
-	object           jsonb /*compression*/ NOT NULL,
+	object           jsonb NOT NULL,
 	exact            text,
 	PRIMARY KEY (cluster, "group", resource, namespace, name, uid)
 		INCLUDE (version, resource_version, namespace_hash, uid_hash)
@@ -94,14 +95,8 @@ const advisoryLocks = 0x6d697272
 // missing, all or nothing. It returns the object identifier of the table objects. The error is an
 // *UnusableError where there are tables of that name that are another program's. They stay as they
 // are.
-func preparePostgres(ctx context.Context, config *pgx.ConnConfig, columns []Column) (id uint32, err error) {
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+func preparePostgres(ctx context.Context, pool *pgxpool.Pool, columns []Column) (id uint32, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		format, err := postgresFormat(ctx, tx)
 		if err != nil {
 			return err
@@ -120,7 +115,10 @@ func preparePostgres(ctx context.Context, config *pgx.ConnConfig, columns []Colu
 // postgresFormat returns the version of the tables, and 0 where there are none.
 func postgresFormat(ctx context.Context, tx pgx.Tx) (format int, err error) {
 	var encoding, schema string
-	// Two writers that start at once would both make them.
+	// Two writers that start at once would both make them. One of them may take long.
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0`); err != nil {
+		return 0, err
+	}
 	if err := tx.QueryRow(ctx, `SELECT pg_advisory_xact_lock($1, 0)::text, current_setting('server_encoding'), coalesce(current_schema(), '')`,
 		advisoryLocks).Scan(nil, &encoding, &schema); err != nil {
 		return 0, err
@@ -156,26 +154,17 @@ func errNewerFormat(theirs string, own int) error {
 		"it was not changed: use that version"}
 }
 
-// migratePostgres brings the tables to the newest format. They are compressed with lz4, where the
-// server knows it: it takes a third of the time that PostgreSQL's own compression takes.
+// migratePostgres brings the tables to the newest format.
 func migratePostgres(ctx context.Context, tx pgx.Tx, format int) error {
 	if format == len(postgresFormats) {
 		return nil
 	}
-	var quick bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals))`).Scan(&quick)
-	if err != nil {
-		return err
-	}
 	for _, statements := range postgresFormats[format:] {
-		if quick {
-			statements = strings.ReplaceAll(statements, "/*compression*/", "COMPRESSION lz4")
-		}
 		if _, err := tx.Exec(ctx, statements); err != nil {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, fmt.Sprintf(`COMMENT ON TABLE objects IS '%s%d'`, postgresMark, len(postgresFormats)))
+	_, err := tx.Exec(ctx, fmt.Sprintf(`COMMENT ON TABLE objects IS '%s%d'`, postgresMark, len(postgresFormats)))
 	return err
 }
 
