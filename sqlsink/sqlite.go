@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -119,25 +118,14 @@ func (d *sqliteFile) Close() error {
 }
 
 // transact commits what f does, or undoes it if f fails or panics.
-func (d *sqliteFile) transact(ctx context.Context, f func(*sql.Tx) error) (err error) {
+func (d *sqliteFile) transact(ctx context.Context, f func(*sql.Tx) error) error {
 	tx, err := d.writing.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	complete := false
-	defer func() {
-		if complete {
-			return
-		}
-		// SQLite has already rolled back by itself after a full disk; a second error would say only
-		// that.
-		if undone := tx.Rollback(); undone != nil && !errors.Is(undone, sql.ErrTxDone) {
-			err = fmt.Errorf("%w (and the transaction was not rolled back: %w)", err, undone)
-		}
-	}()
+	defer func() { _ = tx.Rollback() }() // after a commit it is over, and SQLite itself undoes it after a full disk
 	if err := f(tx); err != nil {
 		return err
 	}
-	complete = true
 	return tx.Commit()
 }

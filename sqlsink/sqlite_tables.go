@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
@@ -61,9 +59,6 @@ const ownTables = `SELECT o.cluster, o."group", o.version, o.resource, o.namespa
 // checkOwner returns an *UnusableError where the file at path belongs to another program, or to a
 // newer version of this one. It only reads, so that such a file stays as it is.
 func checkOwner(ctx context.Context, path string) error {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	pool, err := sql.Open("sqlite", fileName(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)"}}))
 	if err != nil {
 		return err

@@ -18,14 +18,12 @@ const (
 	EXISTS (SELECT 1 FROM objects WHERE ` + ofResource + ` AND version > $8)`
 
 	putStatement = `
-INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, object)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO objects (cluster, "group", resource, namespace, name, version, uid, resource_version, object)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (cluster, "group", resource, namespace, name) DO UPDATE SET
 	version = excluded.version, uid = excluded.uid, resource_version = excluded.resource_version, object = excluded.object`
 
 	removeStatement = `DELETE FROM objects WHERE ` + ofResource + ` AND namespace = $4 AND name = $5`
-
-	insertPart = `INSERT INTO checkpoints (cluster, "group", resource, part, version, server, data) VALUES (?, ?, ?, ?, ?, '', ?)`
 )
 
 // resourceArguments are the arguments of ofResource.
@@ -38,38 +36,27 @@ var errSharded = errors.New("a SQLite file has no shards of a resource")
 
 // Claim stores the epoch of the context for the unit of a place, if it has one.
 func (d *sqliteFile) Claim(ctx context.Context, of place) error {
-	if !of.unit.Shard.IsAll() {
-		return errSharded
+	if _, ok := informer.EpochOf(ctx); !ok && of.unit.Shard.IsAll() {
+		return nil // it waits for no other program
 	}
-	epoch, ok := informer.EpochOf(ctx)
-	if !ok {
-		return nil
-	}
-	return d.transact(ctx, func(tx *sql.Tx) error { return fenceSQLite(ctx, tx, of, epoch) })
+	return d.write(ctx, of, func(*sql.Tx) error { return nil })
 }
 
-// fenceSQLite stores an epoch for the unit of a place. The error is a *staleError if there is a newer
-// one.
-func fenceSQLite(ctx context.Context, tx *sql.Tx, of place, epoch int64) error {
-	unit := of.unit.String()
-	var stored int64
-	err := tx.QueryRowContext(ctx, `INSERT INTO units (unit, epoch) VALUES (?, ?)
-		ON CONFLICT (unit) DO UPDATE SET epoch = max(epoch, excluded.epoch) RETURNING epoch`, unit, epoch).Scan(&stored)
-	if err == nil && stored > epoch {
-		err = stale(ctx, unit, epoch, stored)
-	}
-	return err
-}
-
-// write makes a transaction, if no newer epoch than that of the context is known.
+// write makes a transaction that stores the epoch of the context, if it has one. The error wraps
+// shards.ErrStaleEpoch if there is a newer one.
 func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error) error {
 	if !of.unit.Shard.IsAll() {
 		return errSharded
 	}
 	return d.transact(ctx, func(tx *sql.Tx) error {
 		if epoch, ok := informer.EpochOf(ctx); ok {
-			if err := fenceSQLite(ctx, tx, of, epoch); err != nil {
+			unit, stored := of.unit.String(), int64(0)
+			if err := tx.QueryRowContext(ctx, `INSERT INTO units (unit, epoch) VALUES ($1, $2)
+				ON CONFLICT (unit) DO UPDATE SET epoch = max(epoch, excluded.epoch) RETURNING epoch`, unit, epoch).Scan(&stored); err != nil {
 				return err
+			}
+			if stored > epoch {
+				return stale(ctx, unit, epoch, stored)
 			}
 		}
 		return f(tx)
@@ -81,7 +68,12 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 	err = d.write(ctx, of, func(tx *sql.Tx) error {
 		put, remove := tx.StmtContext(ctx, d.put), tx.StmtContext(ctx, d.remove)
 		for _, r := range rows {
-			err := applyRow(ctx, put, remove, of, r)
+			arguments := append(resourceArguments(of), r.namespace, r.name)
+			statement := remove
+			if !r.gone {
+				statement, arguments = put, append(arguments, of.resource.Version, r.uid, r.resourceVersion, string(r.object))
+			}
+			_, err := statement.ExecContext(ctx, arguments...)
 			switch resultCode(err) {
 			case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
 				refused = append(refused, informer.FailedEvent{Index: r.event, Err: err})
@@ -96,25 +88,15 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 	return refused, err
 }
 
-func applyRow(ctx context.Context, put, remove *sql.Stmt, of place, r row) (err error) {
-	key := append(resourceArguments(of), r.namespace, r.name)
-	if r.gone {
-		_, err = remove.ExecContext(ctx, key...)
-		return err
-	}
-	_, err = put.ExecContext(ctx, of.unit.Cluster, of.resource.Group, of.resource.Version, of.resource.Resource,
-		r.namespace, r.name, r.uid, r.resourceVersion, string(r.object))
-	return err
-}
-
-// SaveCheckpoint keeps what write writes as the checkpoint of a place.
+// SaveCheckpoint replaces the checkpoint of a place.
 func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
 	return d.write(ctx, of, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE `+ofResource, resourceArguments(of)...); err != nil {
 			return err
 		}
 		return writeParts(write, func(part int, data []byte) error {
-			_, err := tx.ExecContext(ctx, insertPart, append(resourceArguments(of), part, of.resource.Version, data)...)
+			_, err := tx.ExecContext(ctx, `INSERT INTO checkpoints (cluster, "group", resource, part, version, server, data)
+				VALUES ($1, $2, $3, $4, $5, '', $6)`, append(resourceArguments(of), part, of.resource.Version, data)...)
 			return err
 		})
 	})
