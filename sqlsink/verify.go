@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -68,14 +70,7 @@ func (p Place) Verify(ctx context.Context, source cache.Lister, options VerifyOp
 	}
 	v := verification{place: p, source: cache.ToListerWithContext(source), options: options, seed: maphash.MakeSeed(),
 		listed: make(map[uint64]struct{}), different: make(map[cache.ObjectName]string)}
-	err := v.compareAll(ctx)
-	if err == nil {
-		err = v.findSuperfluous(ctx)
-	}
-	if err == nil {
-		err = v.lookAgain(ctx)
-	}
-	if err != nil {
+	if err := v.run(ctx); err != nil {
 		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, p.sink.checked(err))
 	}
 	for name, reason := range v.different {
@@ -98,27 +93,39 @@ type verification struct {
 	different map[cache.ObjectName]string
 }
 
-func (v *verification) hash(name cache.ObjectName) uint64 { return maphash.Comparable(v.seed, name) }
-
-// compareAll compares all objects of the cluster with their rows.
-func (v *verification) compareAll(ctx context.Context) error {
-	options := metav1.ListOptions{Limit: v.options.PageSize}
-	for {
-		objects, next, err := v.list(ctx, options)
+// run compares all objects of the cluster with their rows, finds the rows without objects, and looks
+// again at what differs.
+func (v *verification) run(ctx context.Context) error {
+	page := metav1.ListOptions{Limit: v.options.PageSize}
+	for more := true; more; more = page.Continue != "" && len(v.different) <= MaxDifferences {
+		objects, next, err := v.list(ctx, page)
 		if err != nil {
 			return err
 		}
 		for name := range objects {
-			v.listed[v.hash(name)] = struct{}{}
+			v.listed[maphash.Comparable(v.seed, name)] = struct{}{}
 		}
 		v.report.Objects += len(objects)
 		if err := v.compare(ctx, objects); err != nil {
 			return err
 		}
-		if options.Continue = next; next == "" || len(v.different) > MaxDifferences {
-			return nil
-		}
+		page.Continue = next
 	}
+	if err := v.findSuperfluous(ctx); err != nil {
+		return err
+	}
+	if len(v.different) == 0 || len(v.different) > MaxDifferences {
+		return nil
+	}
+	end := time.Now().Add(v.options.Patience)
+	return wait.PollUntilContextCancel(ctx, verifyTick, false, func(ctx context.Context) (done bool, err error) {
+		for _, name := range slices.Collect(maps.Keys(v.different)) {
+			if err := v.lookAt(ctx, name); err != nil {
+				return false, err
+			}
+		}
+		return len(v.different) == 0 || time.Now().After(end), nil
+	})
 }
 
 // list returns the objects of a page that are in the shard of the place, and the token of the next.
@@ -154,14 +161,14 @@ func unstructuredOf(item runtime.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, err
 }
 
-// compare notes which of some objects differ from their rows.
+// compare notes which of some objects differ from their rows. An object is nil where there is none.
 func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName]*unstructured.Unstructured) error {
-	names := make([]cache.ObjectName, 0, len(objects))
-	for name := range objects {
-		names = append(names, name)
-		v.different[name] = noRow
+	for name, object := range objects {
+		if v.different[name] = noRow; object == nil {
+			delete(v.different, name)
+		}
 	}
-	return v.place.sink.db.Objects(ctx, v.place.at, names, func(r row) error {
+	return v.place.sink.db.Objects(ctx, v.place.at, slices.Collect(maps.Keys(objects)), func(r row) error {
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
 		reason, err := v.differs(r, objects[name])
 		switch {
@@ -177,18 +184,19 @@ func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName
 // differs says in what a row differs from an object. A row of a newer version does not: the object
 // is the one of before.
 func (v *verification) differs(r row, object *unstructured.Unstructured) (string, error) {
+	switch {
+	case object == nil:
+		return superfluous, nil
+	case isNewer(r.resourceVersion, object.GetResourceVersion()):
+		return "", nil
+	case r.resourceVersion != object.GetResourceVersion():
+		return fmt.Sprintf("the row has resource version %s, the object %s", r.resourceVersion, object.GetResourceVersion()), nil
+	case r.uid != string(object.GetUID()):
+		return fmt.Sprintf("the row has UID %s, the object %s", r.uid, object.GetUID()), nil
+	}
 	stored, err := r.decode()
 	if err != nil {
 		return "", err
-	}
-	if r.resourceVersion != object.GetResourceVersion() {
-		if isNewer(r.resourceVersion, object.GetResourceVersion()) {
-			return "", nil
-		}
-		return fmt.Sprintf("the row has resource version %s, the object %s", r.resourceVersion, object.GetResourceVersion()), nil
-	}
-	if r.uid != string(object.GetUID()) {
-		return fmt.Sprintf("the row has UID %s, the object %s", r.uid, object.GetUID()), nil
 	}
 	for _, path := range v.options.Prune {
 		unstructured.RemoveNestedField(object.Object, fieldpath.Split(path)...)
@@ -219,7 +227,7 @@ func (v *verification) findSuperfluous(ctx context.Context) error {
 	return v.place.sink.db.Versions(ctx, v.place.at, func(r row) error {
 		v.report.Rows++
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
-		if _, listed := v.listed[v.hash(name)]; !listed && !isNewer(r.resourceVersion, v.version) && len(v.different) <= MaxDifferences {
+		if _, listed := v.listed[maphash.Comparable(v.seed, name)]; !listed && !isNewer(r.resourceVersion, v.version) && len(v.different) <= MaxDifferences {
 			v.different[name] = superfluous
 		}
 		return nil
@@ -231,28 +239,6 @@ const (
 	superfluous = "there is no object"
 )
 
-// lookAgain looks at what differs until it does not, or there is no more patience.
-func (v *verification) lookAgain(ctx context.Context) error {
-	if len(v.different) > MaxDifferences {
-		return nil
-	}
-	for end := time.Now().Add(v.options.Patience); len(v.different) > 0 && time.Now().Before(end); {
-		timer := time.NewTimer(verifyTick)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
-		for name := range v.different {
-			if err := v.lookAt(ctx, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // lookAt compares an object with its row.
 func (v *verification) lookAt(ctx context.Context, name cache.ObjectName) error {
 	selector := fields.Set{"metadata.name": name.Name}
@@ -263,12 +249,8 @@ func (v *verification) lookAt(ctx context.Context, name cache.ObjectName) error 
 	if err != nil {
 		return err
 	}
-	if len(objects) > 0 {
-		return v.compare(ctx, objects)
+	if len(objects) == 0 {
+		objects[name] = nil
 	}
-	delete(v.different, name)
-	return v.place.sink.db.Objects(ctx, v.place.at, []cache.ObjectName{name}, func(row) error {
-		v.different[name] = superfluous
-		return nil
-	})
+	return v.compare(ctx, objects)
 }
