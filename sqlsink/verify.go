@@ -168,7 +168,8 @@ func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName
 			delete(v.different, name)
 		}
 	}
-	return v.place.sink.db.Objects(ctx, v.place.at, slices.Collect(maps.Keys(objects)), func(r row) error {
+	names := slices.AppendSeq([]cache.ObjectName{}, maps.Keys(objects)) // not nil: that is all rows
+	return v.place.sink.db.Objects(ctx, v.place.at, names, func(r row) error {
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
 		reason, err := v.differs(r, objects[name])
 		switch {

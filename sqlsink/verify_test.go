@@ -122,6 +122,17 @@ func TestVerifyEnds(t *testing.T) {
 	})
 }
 
+// A row that is newer than the list of a cluster without objects does not differ from it.
+func TestVerifyOfAnEmptyList(t *testing.T) {
+	overBoth(t, func(t *testing.T, address string) {
+		here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+		require.NoError(t, write(t.Context(), here, put("a", "101"), put("b", "99")))
+		report, err := here.Verify(t.Context(), &pagesOf{pages: 1}, sqlsink.VerifyOptions{Patience: time.Millisecond})
+		require.NoError(t, err)
+		require.Equal(t, sqlsink.VerifyReport{Rows: 2, Differences: []sqlsink.Difference{{Key: "ns/b", Reason: "there is no object"}}}, report)
+	})
+}
+
 // pagesOf lists objects that have no rows.
 type pagesOf struct{ pages, size, asked int }
 
