@@ -60,9 +60,16 @@ var (
 	ownColumns = []string{"cluster", "group", "version", "resource", "namespace", "name", "uid", "resource_version",
 		"namespace_hash", "uid_hash", "object", "exact"}
 
-	postgresTypes = map[ColumnType]string{Text: "text", Integer: "bigint", Number: "double precision", Boolean: "boolean",
-		Timestamp: "timestamptz", JSON: "jsonb"}
-	sqliteTypes = map[ColumnType]string{Text: "TEXT", Integer: "INTEGER", Number: "REAL", Boolean: "INTEGER", Timestamp: "TEXT", JSON: "TEXT"}
+	// columnTypes are the types of both databases, and the values for a path. A column that is there is
+	// compared by its definition: another text makes another column.
+	columnTypes = map[ColumnType]struct{ postgres, postgresValue, sqlite, sqliteValue string }{
+		Text:      {"text", "(object #>> %s)", "TEXT", "object ->> %s"},
+		Integer:   {"bigint", "(object #>> %s)::bigint", "INTEGER", "object ->> %s"},
+		Number:    {"double precision", "(object #>> %s)::double precision", "REAL", "object ->> %s"},
+		Boolean:   {"boolean", "(object #>> %s)::boolean", "INTEGER", "object ->> %s"},
+		Timestamp: {"timestamptz", "sqlsink_timestamp((object #>> %s))", "TEXT", "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', object ->> %s)"},
+		JSON:      {"jsonb", "(object #> %s)", "TEXT", "object -> %s"},
+	}
 )
 
 // check says what is wrong with the column.
@@ -74,7 +81,7 @@ func (c Column) check() error {
 		return fmt.Errorf("column %s: the table has another one of this name", c.Name)
 	case !fieldpath.Valid(c.Path), strings.ContainsAny(c.Path, `"`):
 		return fmt.Errorf("column %s: %q is no path", c.Name, c.Path)
-	case postgresTypes[c.kind()] == "":
+	case columnTypes[c.kind()].postgres == "":
 		return fmt.Errorf("column %s: %q is no type", c.Name, c.Type)
 	}
 	return nil
@@ -87,25 +94,15 @@ func (c Column) kind() ColumnType {
 	return c.Type
 }
 
-// postgres is the definition of the column for a table whose column object is jsonb. A column that is
-// there is compared by this text, and so is that of sqlite: other texts make other columns.
+// postgres is the definition of the column for a table whose column object is jsonb.
 func (c Column) postgres() string {
 	names := fieldpath.Split(c.Path)
 	for i, name := range names {
 		names[i] = quote(name)
 	}
-	path := "ARRAY[" + strings.Join(names, ", ") + "]"
-	value := "(object #>> " + path + ")"
-	switch kind := c.kind(); kind {
-	case Text:
-	case JSON:
-		value = "(object #> " + path + ")"
-	case Timestamp:
-		value = "sqlsink_timestamp(" + value + ")"
-	default:
-		value += "::" + postgresTypes[kind]
-	}
-	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) STORED`, c.Name, postgresTypes[c.kind()], c.within(value))
+	kind := columnTypes[c.kind()]
+	value := fmt.Sprintf(kind.postgresValue, "ARRAY["+strings.Join(names, ", ")+"]")
+	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) STORED`, c.Name, kind.postgres, c.within(value))
 }
 
 // sqlite is the definition of the column for a table whose column object is JSON text. SQLite reads
@@ -119,15 +116,9 @@ func (c Column) sqlite() string {
 			path += `."` + name + `"`
 		}
 	}
-	value := "object ->> " + quote(path)
-	switch c.kind() {
-	case JSON:
-		value = "object -> " + quote(path)
-	case Timestamp:
-		value = "strftime('%Y-%m-%dT%H:%M:%fZ', " + value + ")"
-	}
-	value = "CASE WHEN json_valid(object) THEN " + value + " END"
-	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) VIRTUAL`, c.Name, sqliteTypes[c.kind()], c.within(value))
+	kind := columnTypes[c.kind()]
+	value := "CASE WHEN json_valid(object) THEN " + fmt.Sprintf(kind.sqliteValue, quote(path)) + " END"
+	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) VIRTUAL`, c.Name, kind.sqlite, c.within(value))
 }
 
 // within is an expression that has the value in the rows of the column's resources only.
@@ -140,12 +131,6 @@ func (c Column) within(value string) string {
 		is = append(is, fmt.Sprintf(`"group" = %s AND resource = %s`, quote(r.Group), quote(r.Resource)))
 	}
 	return "CASE WHEN " + strings.Join(is, " OR ") + " THEN " + value + " END"
-}
-
-// errOtherColumn says that the table has a column that is defined otherwise.
-func errOtherColumn(name string) error {
-	return &UnusableError{fmt.Sprintf("its table objects has a column %s that is defined otherwise", name),
-		"give the column another name, or drop that one: ALTER TABLE objects DROP COLUMN " + name}
 }
 
 // quote is a text as a literal of SQL.

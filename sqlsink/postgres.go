@@ -89,7 +89,7 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 		return nil, err
 	}
 	p.db = stdlib.OpenDBFromPool(p.pool)
-	if p.tables, err = preparePostgres(ctx, p.pool, config.Columns); err != nil {
+	if p.tables, err = preparePostgres(ctx, p.db, config.Columns); err != nil {
 		return nil, err
 	}
 	p.presence = newPresence(pool.ConnConfig, p.tables, p.alone)

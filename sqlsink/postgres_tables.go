@@ -2,20 +2,17 @@ package sqlsink
 
 import (
 	"context"
-	"errors"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // postgresMark begins the comment on the table objects that says that it is this package's. The
 // version of the tables follows.
 const postgresMark = "rvinformer mirror, format "
 
-// postgresFormats make the tables of each version out of those of the version before.
+// postgresTables has the versions of the tables:
 //
 //  1. A row belongs to the shard that its UID, or its namespace, is in, and only the owner of that
 //     shard writes it. So the UID is a part of the key: an object that is deleted, and another one
@@ -27,7 +24,13 @@ const postgresMark = "rvinformer mirror, format "
 //     newest databases of version 1 have it too. And the function for columns with times: a cast is
 //     not immutable, because texts that depend on the session's settings are times too, but those
 //     of Kubernetes do not.
-var postgresFormats = []string{`
+var postgresTables = tables{
+	mark: `COMMENT ON TABLE objects IS '` + postgresMark + `%d'`,
+	defined: `SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute
+		WHERE attrelid = 'objects'::regclass AND attname = $1 AND NOT attisdropped`,
+	define: Column.postgres,
+	add:    addPostgresColumns,
+	formats: []string{`
 CREATE TABLE objects (
 	cluster          text COLLATE "C" NOT NULL,
 	"group"          text COLLATE "C" NOT NULL,
@@ -69,7 +72,8 @@ CREATE TABLE IF NOT EXISTS mirror_writes (
 	PRIMARY KEY (cluster, "group", resource, shard)
 );
 CREATE OR REPLACE FUNCTION sqlsink_timestamp(value text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-	AS 'BEGIN RETURN value::timestamptz; END';`}
+	AS 'BEGIN RETURN value::timestamptz; END';`},
+}
 
 // createStaging makes what a transaction brings its rows to before it takes any lock, and which it
 // leaves empty. A row without an object is to be removed. N is the number of a row in its batch.
@@ -95,107 +99,57 @@ const advisoryLocks = 0x6d697272
 // missing, all or nothing. It returns the object identifier of the table objects. The error is an
 // *UnusableError where there are tables of that name that are another program's. They stay as they
 // are.
-func preparePostgres(ctx context.Context, pool *pgxpool.Pool, columns []Column) (id uint32, err error) {
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+func preparePostgres(ctx context.Context, db *sql.DB, columns []Column) (id uint32, err error) {
+	err = transact(ctx, db, func(tx *sql.Tx) error {
+		// Two writers that start at once would both make them. One of them may take long.
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(%d, 0)`, advisoryLocks)); err != nil {
+			return err
+		}
 		format, err := postgresFormat(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := migratePostgres(ctx, tx, format); err != nil {
-			return fmt.Errorf("cannot create its tables: %w", err)
-		}
-		if err := addPostgresColumns(ctx, tx, columns); err != nil {
+		if err := postgresTables.Prepare(ctx, tx, format, columns); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, `SELECT 'objects'::regclass::oid`).Scan(&id)
+		return tx.QueryRowContext(ctx, `SELECT 'objects'::regclass::oid`).Scan(&id)
 	})
 	return id, err
 }
 
 // postgresFormat returns the version of the tables, and 0 where there are none.
-func postgresFormat(ctx context.Context, tx pgx.Tx) (format int, err error) {
-	var encoding, schema string
-	// Two writers that start at once would both make them. One of them may take long.
-	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0`); err != nil {
+func postgresFormat(ctx context.Context, tx *sql.Tx) (format int, err error) {
+	var encoding, schema, mark, others string
+	err = tx.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), coalesce(current_schema(), ''),
+		coalesce(obj_description(to_regclass('objects'), 'pg_class'), ''),
+		(SELECT coalesce(string_agg(name, ', '), '') FROM unnest('{objects,checkpoints,units}'::text[]) AS name WHERE to_regclass(name) IS NOT NULL)`).
+		Scan(&encoding, &schema, &mark, &others)
+	number, own := strings.CutPrefix(mark, postgresMark)
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	if err := tx.QueryRow(ctx, `SELECT pg_advisory_xact_lock($1, 0)::text, current_setting('server_encoding'), coalesce(current_schema(), '')`,
-		advisoryLocks).Scan(nil, &encoding, &schema); err != nil {
-		return 0, err
-	}
-	if encoding != "UTF8" {
+	case encoding != "UTF8":
 		return 0, &UnusableError{fmt.Sprintf("its encoding is %s", encoding), "use one whose encoding is UTF8"}
-	}
-	if schema == "" {
+	case schema == "":
 		return 0, &UnusableError{"none of the schemas of its search_path exists", "create one, or name another search_path"}
-	}
-	var mark string
-	var others []string
-	if err := tx.QueryRow(ctx, `SELECT coalesce(obj_description(to_regclass('objects'), 'pg_class'), ''),
-		array(SELECT name FROM unnest('{objects,checkpoints,units}'::text[]) AS name WHERE to_regclass(name) IS NOT NULL)`).Scan(&mark, &others); err != nil {
-		return 0, err
-	}
-	if number, own := strings.CutPrefix(mark, postgresMark); own {
-		if format, err = strconv.Atoi(number); err != nil || format > len(postgresFormats) {
-			return 0, errNewerFormat(number, len(postgresFormats))
+	case own:
+		if format, err = strconv.Atoi(number); err != nil || format > len(postgresTables.formats) {
+			return 0, errNewerFormat(number, len(postgresTables.formats))
 		}
-		return format, nil
-	}
-	if len(others) > 0 {
-		return 0, &UnusableError{fmt.Sprintf("schema %s has tables of another program (%s)", schema, strings.Join(others, ", ")),
+	case others != "":
+		return 0, &UnusableError{fmt.Sprintf("schema %s has tables of another program (%s)", schema, others),
 			"it was not changed: name another database, or another schema with search_path"}
 	}
-	return 0, nil
-}
-
-// errNewerFormat says that a newer version of this package has made the tables.
-func errNewerFormat(theirs string, own int) error {
-	return &UnusableError{fmt.Sprintf("its tables have format %s, of a newer version of this program, which knows formats up to %d", theirs, own),
-		"it was not changed: use that version"}
-}
-
-// migratePostgres brings the tables to the newest format.
-func migratePostgres(ctx context.Context, tx pgx.Tx, format int) error {
-	if format == len(postgresFormats) {
-		return nil
-	}
-	for _, statements := range postgresFormats[format:] {
-		if _, err := tx.Exec(ctx, statements); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(ctx, fmt.Sprintf(`COMMENT ON TABLE objects IS '%s%d'`, postgresMark, len(postgresFormats)))
-	return err
+	return format, nil
 }
 
 // addPostgresColumns adds columns, with their definitions as comments. It waits ten seconds for
 // those who use the table, because others wait behind it.
-func addPostgresColumns(ctx context.Context, tx pgx.Tx, columns []Column) error {
-	var missing []Column
-	for _, c := range columns {
-		var defined *string
-		err := tx.QueryRow(ctx, `SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute
-			WHERE attrelid = 'objects'::regclass AND attname = $1 AND NOT attisdropped`, c.Name).Scan(&defined)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			missing = append(missing, c)
-		case err != nil:
-			return err
-		case *defined != c.postgres():
-			return errOtherColumn(c.Name)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
+func addPostgresColumns(missing []Column) string {
 	var definitions, comments []string
 	for _, c := range missing {
 		definitions = append(definitions, "ADD COLUMN "+c.postgres())
 		comments = append(comments, fmt.Sprintf(`COMMENT ON COLUMN objects."%s" IS %s;`, c.Name, quote(c.postgres())))
 	}
-	_, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '10s'; ALTER TABLE objects `+strings.Join(definitions, ", ")+";"+strings.Join(comments, ""))
-	if err != nil {
-		return fmt.Errorf("cannot add its columns: %w", err)
-	}
-	return nil
+	return `SET LOCAL lock_timeout = '10s'; ALTER TABLE objects ` + strings.Join(definitions, ", ") + ";" + strings.Join(comments, "")
 }

@@ -74,7 +74,14 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 		return nil, err
 	}
 	d.writing.SetMaxOpenConns(1)
-	if err = d.transact(ctx, func(tx *sql.Tx) error { return prepareSQLite(ctx, tx, columns) }); err != nil {
+	err = transact(ctx, d.writing, func(tx *sql.Tx) error {
+		var format int
+		if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&format); err != nil {
+			return err
+		}
+		return sqliteTables.Prepare(ctx, tx, format, columns)
+	})
+	if err != nil {
 		return nil, err
 	}
 	if d.put, err = d.writing.PrepareContext(ctx, putStatement); err != nil {
@@ -115,17 +122,4 @@ func (d *sqliteFile) Close() error {
 		}
 	}
 	return errors.Join(append(errs, d.lock.Unlock())...) // its file stays: a new one could be locked by two
-}
-
-// transact commits what f does, or undoes it if f fails or panics.
-func (d *sqliteFile) transact(ctx context.Context, f func(*sql.Tx) error) error {
-	tx, err := d.writing.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // after a commit it is over, and SQLite itself undoes it after a full disk
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -17,14 +16,21 @@ import (
 // version of its tables, and 0 means 1.
 const applicationID = 0x6d697272
 
-// sqliteFormats make the tables of each version out of those of the version before.
+// sqliteTables has the versions of the tables. The text that made the table has the definitions of its
+// columns.
 //
 //  1. The group is part of the key, the version is not: apps/v1beta1 and apps/v1 show the same
 //     objects. The index repeats the key, the UID and the resource version, so that a start reads
 //     these few bytes per object and not the pages that hold the objects themselves. There is a
 //     checkpoint of each resource, in parts. Some files of version 1 have no checkpoints yet.
 //  2. The epochs of units.
-var sqliteFormats = []string{`
+var sqliteTables = tables{
+	mark: fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = %%d`, applicationID),
+	defined: `SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'objects'
+		AND EXISTS (SELECT 1 FROM pragma_table_xinfo('objects') WHERE name = $1)`,
+	define: Column.sqlite,
+	add:    addSQLiteColumns,
+	formats: []string{`
 CREATE TABLE IF NOT EXISTS objects (
 	cluster          TEXT NOT NULL,
 	"group"          TEXT NOT NULL,
@@ -49,7 +55,8 @@ CREATE TABLE IF NOT EXISTS checkpoints (
 	data       BLOB NOT NULL,
 	PRIMARY KEY (cluster, "group", resource, part)
 ) STRICT;`, `
-CREATE TABLE units (unit TEXT PRIMARY KEY, epoch INTEGER NOT NULL) STRICT;`}
+CREATE TABLE units (unit TEXT PRIMARY KEY, epoch INTEGER NOT NULL) STRICT;`},
+}
 
 // ownTables fails for tables that are not this package's. A column needs its table before it:
 // SQLite takes an unknown "group" alone for a string.
@@ -74,11 +81,11 @@ func checkOwner(ctx context.Context, path string) error {
 			"it was not changed: name another file, or delete it to have it filled from the clusters"}
 	case err != nil:
 		return err
-	case mark == applicationID && format > len(sqliteFormats):
-		return errNewerFormat(strconv.Itoa(format), len(sqliteFormats))
+	case mark == applicationID && format > len(sqliteTables.formats):
+		return errNewerFormat(strconv.Itoa(format), len(sqliteTables.formats))
 	case mark == applicationID, mark == 0 && tables == 0 && format == 0:
 		return nil
-	case mark == 0 && format <= len(sqliteFormats): // perhaps made before files were marked
+	case mark == 0 && format <= len(sqliteTables.formats): // perhaps made before files were marked
 		rows, err := pool.QueryContext(ctx, ownTables)
 		if err == nil {
 			return rows.Close()
@@ -87,47 +94,12 @@ func checkOwner(ctx context.Context, path string) error {
 	return &UnusableError{"it is a database of another program", "it was not changed: name another file"}
 }
 
-// prepareSQLite brings the tables up to date, or makes them, and adds the columns that are missing,
-// with the mark that they are this package's.
-func prepareSQLite(ctx context.Context, tx *sql.Tx, columns []Column) error {
-	var format int
-	if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&format); err != nil {
-		return err
+// addSQLiteColumns adds columns.
+func addSQLiteColumns(missing []Column) (statements string) {
+	for _, c := range missing {
+		statements += `ALTER TABLE objects ADD COLUMN ` + c.sqlite() + ";"
 	}
-	for _, statements := range sqliteFormats[format:] {
-		if _, err := tx.ExecContext(ctx, statements); err != nil {
-			return fmt.Errorf("cannot create its tables: %w", err)
-		}
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(sqliteFormats))); err != nil {
-		return err
-	}
-	for _, c := range columns {
-		if err := addSQLiteColumn(ctx, tx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addSQLiteColumn adds a column. The text that has made the table has the definitions of its
-// columns.
-func addSQLiteColumn(ctx context.Context, tx *sql.Tx, c Column) error {
-	var there bool
-	var table string
-	if err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo('objects') WHERE name = ?), sql FROM sqlite_schema WHERE type = 'table' AND name = 'objects'`,
-		c.Name).Scan(&there, &table); err != nil {
-		return err
-	}
-	switch {
-	case !there:
-		if _, err := tx.ExecContext(ctx, `ALTER TABLE objects ADD COLUMN `+c.sqlite()); err != nil {
-			return fmt.Errorf("cannot add its columns: %w", err)
-		}
-	case !strings.Contains(table, c.sqlite()):
-		return errOtherColumn(c.Name)
-	}
-	return nil
+	return statements
 }
 
 // fileName is the name of the file at path for the driver.

@@ -48,7 +48,7 @@ func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error)
 	if !of.unit.Shard.IsAll() {
 		return errSharded
 	}
-	return d.transact(ctx, func(tx *sql.Tx) error {
+	return transact(ctx, d.writing, func(tx *sql.Tx) error {
 		if epoch, ok := informer.EpochOf(ctx); ok {
 			unit, stored := of.unit.String(), int64(0)
 			if err := tx.QueryRowContext(ctx, `INSERT INTO units (unit, epoch) VALUES ($1, $2)

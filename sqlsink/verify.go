@@ -12,12 +12,12 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/fieldpath"
+	"github.com/rvinformer/informer/internal/rv"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 )
@@ -188,7 +188,7 @@ func (v *verification) differs(r row, object *unstructured.Unstructured) (string
 	switch {
 	case object == nil:
 		return superfluous, nil
-	case isNewer(r.resourceVersion, object.GetResourceVersion()):
+	case rv.Compare(r.resourceVersion, object.GetResourceVersion()) == rv.Newer:
 		return "", nil
 	case r.resourceVersion != object.GetResourceVersion():
 		return fmt.Sprintf("the row has resource version %s, the object %s", r.resourceVersion, object.GetResourceVersion()), nil
@@ -216,19 +216,13 @@ func (v *verification) differs(r row, object *unstructured.Unstructured) (string
 	return fmt.Sprintf("the row has %s, the object is %s", has, is), nil
 }
 
-// isNewer reports whether resource version a is known to be newer than b.
-func isNewer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
-}
-
 // findSuperfluous notes the rows of objects that the cluster does not have, unless they are newer
 // than its list.
 func (v *verification) findSuperfluous(ctx context.Context) error {
 	return v.place.sink.db.Versions(ctx, v.place.at, func(r row) error {
 		v.report.Rows++
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
-		if _, listed := v.listed[maphash.Comparable(v.seed, name)]; !listed && !isNewer(r.resourceVersion, v.version) && len(v.different) <= MaxDifferences {
+		if _, listed := v.listed[maphash.Comparable(v.seed, name)]; !listed && rv.Compare(r.resourceVersion, v.version) != rv.Newer && len(v.different) <= MaxDifferences {
 			v.different[name] = superfluous
 		}
 		return nil

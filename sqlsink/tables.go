@@ -1,0 +1,68 @@
+package sqlsink
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// tables are how a kind of database makes the tables.
+type tables struct {
+	formats []string            // make those of each version out of those of the version before
+	mark    string              // says that they are this package's, and their version
+	defined string              // finds a text with the definition of the column $1
+	define  func(Column) string // the definition of a column
+	add     func([]Column) string
+}
+
+// Prepare brings the tables from a version to the newest one, or makes them if it is 0, and adds the
+// columns that are missing. The error is an *UnusableError if one is defined otherwise.
+func (t tables) Prepare(ctx context.Context, tx *sql.Tx, format int, columns []Column) error {
+	for ; format < len(t.formats); format++ {
+		if _, err := tx.ExecContext(ctx, t.formats[format]+fmt.Sprintf(t.mark, format+1)); err != nil {
+			return fmt.Errorf("cannot create its tables: %w", err)
+		}
+	}
+	var missing []Column
+	for _, c := range columns {
+		var defined string
+		err := tx.QueryRowContext(ctx, t.defined, c.Name).Scan(&defined)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			missing = append(missing, c)
+		case err != nil:
+			return err
+		case !strings.Contains(defined, t.define(c)):
+			return &UnusableError{fmt.Sprintf("its table objects has a column %s that is defined otherwise", c.Name),
+				"give the column another name, or drop that one: ALTER TABLE objects DROP COLUMN " + c.Name}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, t.add(missing)); err != nil {
+		return fmt.Errorf("cannot add its columns: %w", err)
+	}
+	return nil
+}
+
+// errNewerFormat says that a newer version of this package has made the tables.
+func errNewerFormat(theirs string, own int) error {
+	return &UnusableError{fmt.Sprintf("its tables have format %s, of a newer version of this program, which knows formats up to %d", theirs, own),
+		"it was not changed: use that version"}
+}
+
+// transact commits what f does, or undoes it if f fails or panics.
+func transact(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it is over, and SQLite itself undoes it after a full disk
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
