@@ -2,6 +2,7 @@ package sqlsink
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -25,15 +26,14 @@ func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.Str
 
 // Load claims the unit of the place, and returns what was saved, if it goes with the rows.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
+	if err := c.sink.db.Claim(ctx, c.at); err != nil {
+		return nil, notCut(c.sink.unread("checkpoint", c.at, err))
+	}
 	saved := &parts{load: func(part int) ([]byte, error) {
 		data, err := c.sink.db.Checkpoint(ctx, c.at, part)
 		return data, notCut(c.sink.unread("checkpoint", c.at, err))
 	}}
-	err := c.sink.db.Claim(ctx, c.at)
-	if err != nil {
-		return nil, notCut(c.sink.unread("checkpoint", c.at, err))
-	}
-	if saved.rest, err = saved.load(0); err != nil {
+	if err := saved.next(); err != nil {
 		return nil, err
 	}
 	return io.NopCloser(saved), nil
@@ -60,47 +60,51 @@ const checkpointPart = 256 << 10
 
 // writeParts hands what write writes to keep, part by part.
 func writeParts(write func(io.Writer) error, keep func(part int, data []byte) error) error {
-	part := 0
-	parts := bufio.NewWriterSize(writerFunc(func(data []byte) error {
-		defer func() { part++ }()
-		return keep(part, data)
-	}), checkpointPart)
+	parts := bufio.NewWriterSize(&partWriter{keep: keep}, checkpointPart)
 	if err := write(parts); err != nil {
 		return err
 	}
 	return parts.Flush()
 }
 
-type writerFunc func(part []byte) error
+type partWriter struct {
+	keep func(part int, data []byte) error
+	part int
+}
 
-func (f writerFunc) Write(b []byte) (int, error) {
-	if err := f(b); err != nil {
+func (w *partWriter) Write(data []byte) (int, error) {
+	if err := w.keep(w.part, data); err != nil {
 		return 0, err
 	}
-	return len(b), nil
+	w.part++
+	return len(data), nil
 }
 
 // parts reads a checkpoint part by part.
 type parts struct {
 	load func(part int) ([]byte, error) // the error is fs.ErrNotExist behind the last part
-	part int
-	rest []byte // of the part
+	part int                            // the next one
+	rest bytes.Reader                   // of the one before
+}
+
+func (p *parts) next() error {
+	data, err := p.load(p.part)
+	if err == nil {
+		p.rest.Reset(data)
+		p.part++
+	}
+	return err
 }
 
 func (p *parts) Read(b []byte) (int, error) {
-	for len(p.rest) == 0 {
-		p.part++
-		rest, err := p.load(p.part)
+	for p.rest.Len() == 0 {
+		err := p.next()
 		if errors.Is(err, fs.ErrNotExist) {
 			return 0, io.EOF
 		}
 		if err != nil {
-			p.part-- // to be read again
 			return 0, err
 		}
-		p.rest = rest
 	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
+	return p.rest.Read(b)
 }

@@ -1,6 +1,7 @@
 package sqlsink
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -62,7 +63,7 @@ var (
 
 	// columnTypes are the types of both databases, and the values for a path. A column that is there is
 	// compared by its definition: another text makes another column.
-	columnTypes = map[ColumnType]struct{ postgres, postgresValue, sqlite, sqliteValue string }{
+	columnTypes = map[ColumnType]columnType{
 		Text:      {"text", "(object #>> %s)", "TEXT", "object ->> %s"},
 		Integer:   {"bigint", "(object #>> %s)::bigint", "INTEGER", "object ->> %s"},
 		Number:    {"double precision", "(object #>> %s)::double precision", "REAL", "object ->> %s"},
@@ -81,18 +82,15 @@ func (c Column) check() error {
 		return fmt.Errorf("column %s: the table has another one of this name", c.Name)
 	case !fieldpath.Valid(c.Path), strings.ContainsAny(c.Path, `"`):
 		return fmt.Errorf("column %s: %q is no path", c.Name, c.Path)
-	case columnTypes[c.kind()].postgres == "":
+	case c.kind().postgres == "":
 		return fmt.Errorf("column %s: %q is no type", c.Name, c.Type)
 	}
 	return nil
 }
 
-func (c Column) kind() ColumnType {
-	if c.Type == "" {
-		return Text
-	}
-	return c.Type
-}
+type columnType struct{ postgres, postgresValue, sqlite, sqliteValue string }
+
+func (c Column) kind() columnType { return columnTypes[cmp.Or(c.Type, Text)] }
 
 // postgres is the definition of the column for a table whose column object is jsonb.
 func (c Column) postgres() string {
@@ -100,7 +98,7 @@ func (c Column) postgres() string {
 	for i, name := range names {
 		names[i] = quote(name)
 	}
-	kind := columnTypes[c.kind()]
+	kind := c.kind()
 	value := fmt.Sprintf(kind.postgresValue, "ARRAY["+strings.Join(names, ", ")+"]")
 	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) STORED`, c.Name, kind.postgres, c.within(value))
 }
@@ -116,7 +114,7 @@ func (c Column) sqlite() string {
 			path += `."` + name + `"`
 		}
 	}
-	kind := columnTypes[c.kind()]
+	kind := c.kind()
 	value := "CASE WHEN json_valid(object) THEN " + fmt.Sprintf(kind.sqliteValue, quote(path)) + " END"
 	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) VIRTUAL`, c.Name, kind.sqlite, c.within(value))
 }

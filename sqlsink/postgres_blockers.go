@@ -2,7 +2,6 @@ package sqlsink
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -22,7 +21,13 @@ func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()
 	var ending sync.WaitGroup
 	ending.Go(func() {
 		_ = wait.PollUntilContextCancel(ctx, blockedPatience, false, func(ctx context.Context) (bool, error) {
-			_ = p.endBlockersOnce(ctx, int32(waiting)) // a claim that goes on waiting fails with the error of lock_timeout
+			conn, err := pgx.ConnectConfig(ctx, p.presence.config)
+			if err != nil {
+				return false, nil // a claim that goes on waiting fails with the error of lock_timeout
+			}
+			defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+			_, _ = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids($1)) AS pid
+				WHERE pid <> 0 AND cardinality(pg_blocking_pids(pid)) = 0`, int32(waiting))
 			return false, nil
 		})
 	})
@@ -30,15 +35,4 @@ func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()
 		cancel()
 		ending.Wait()
 	}
-}
-
-func (p *postgres) endBlockersOnce(ctx context.Context, waiting int32) (err error) {
-	conn, err := pgx.ConnectConfig(ctx, p.pool.Config().ConnConfig)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids($1)) AS pid
-		WHERE pid <> 0 AND cardinality(pg_blocking_pids(pid)) = 0`, waiting)
-	return err
 }

@@ -12,9 +12,6 @@ const ofCheckpoint = `cluster = $1 AND "group" = $2 AND resource = $3 AND shard 
 
 // SaveCheckpoint replaces the checkpoint of a place.
 func (p *postgres) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
-	if err := p.claimOnce(ctx, of); err != nil {
-		return err
-	}
 	return p.transact(ctx, transaction{
 		of:   of,
 		once: true,

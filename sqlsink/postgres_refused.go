@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -127,25 +128,15 @@ func softer(r row) []row {
 // escapedNUL is the one character of JSON that jsonb cannot have.
 var escapedNUL = []byte(`\u0000`)
 
-// hasNUL reports whether a JSON text may have an escaped NUL.
-func hasNUL(text []byte) bool { return bytes.Contains(text, escapedNUL) }
+// escape is an escape in a JSON text. A backslash that is itself escaped begins none.
+var escape = regexp.MustCompile(`(?s)\\(u0000|.)`)
 
-// withoutNUL replaces each NUL by U+FFFD. A backslash that is itself escaped begins no escape.
+// withoutNUL replaces each NUL by U+FFFD.
 func withoutNUL(text []byte) []byte {
-	var b bytes.Buffer
-	for {
-		i := bytes.IndexByte(text, '\\')
-		if i < 0 || i+1 == len(text) {
-			b.Write(text)
-			return b.Bytes()
+	return escape.ReplaceAllFunc(text, func(found []byte) []byte {
+		if bytes.Equal(found, escapedNUL) {
+			return []byte(`\ufffd`)
 		}
-		b.Write(text[:i])
-		if bytes.HasPrefix(text[i:], escapedNUL) {
-			b.WriteString(`\ufffd`)
-			text = text[i+len(escapedNUL):]
-			continue
-		}
-		b.Write(text[i : i+2])
-		text = text[i+2:]
-	}
+		return found
+	})
 }

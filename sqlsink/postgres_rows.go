@@ -1,6 +1,7 @@
 package sqlsink
 
 import (
+	"bytes"
 	"context"
 	"hash/fnv"
 	"io"
@@ -57,9 +58,6 @@ type writing struct {
 
 // Apply writes the rows: all at once, or, if any are refused, in parts that find out which.
 func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused informer.FailedEvents, err error) {
-	if err := p.claimOnce(ctx, of); err != nil {
-		return nil, err
-	}
 	w := &writing{of: of, rows: rows}
 	err = p.transact(ctx, transaction{of: of, stage: w.stageAll, merge: w.mergeAll})
 	if isRefused(err) {
@@ -114,7 +112,7 @@ func (r *row) staged(n int) []any {
 		values[7] = r.object
 		if r.standIn != nil {
 			values[7], values[8] = r.standIn, string(r.object)
-		} else if hasNUL(r.object) {
+		} else if bytes.Contains(r.object, escapedNUL) {
 			values[7], values[8] = withoutNUL(r.object), string(r.object)
 		}
 	}

@@ -39,6 +39,9 @@ func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
 
 // transact commits a transaction, or undoes it if it fails or panics.
 func (p *postgres) transact(ctx context.Context, t transaction) (err error) {
+	if err := p.claimOnce(ctx, t.of); err != nil {
+		return err
+	}
 	if p.shaken.Load() {
 		if err := p.presence.Renew(ctx); err != nil {
 			return err

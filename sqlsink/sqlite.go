@@ -67,8 +67,13 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	if err = checkOwner(ctx, path); err != nil {
 		return nil, err
 	}
-	if err = d.acquire(); err != nil {
+	// SQLite would let two writers write in turns, but then the one that lags would put back what the
+	// other, and its checkpoints, know to be gone.
+	switch locked, err := d.lock.TryLock(); {
+	case err != nil:
 		return nil, err
+	case !locked:
+		return nil, errAnotherWriter
 	}
 	if d.writing, err = sql.Open("sqlite", name); err != nil {
 		return nil, err
@@ -97,25 +102,9 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	return d, nil
 }
 
-// acquire locks the file for this process, as long as it lives. SQLite would let two writers write
-// in turns, but then the one that lags would put back what the other, and its checkpoints, know to
-// be gone.
-func (d *sqliteFile) acquire() error {
-	locked, err := d.lock.TryLock()
-	if err == nil && !locked {
-		err = errAnotherWriter
-	}
-	return err
-}
-
 // Close also folds the write-ahead log into the file.
 func (d *sqliteFile) Close() error {
 	var errs []error
-	for _, statement := range []*sql.Stmt{d.put, d.remove} {
-		if statement != nil {
-			errs = append(errs, statement.Close())
-		}
-	}
 	for _, pool := range []*sql.DB{d.db, d.writing} { // the last one closed does the checkpoint
 		if pool != nil {
 			errs = append(errs, pool.Close())
