@@ -11,12 +11,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// checkpoint is where the informer of a place keeps its checkpoint: in the database.
-//
-// It says up to which resource version the rows are complete, and so it must not be newer than they
-// are. A transaction that comes after theirs cannot be: a database that is deleted or restored from a
-// backup loses both, and a power failure takes the newest transactions first. With a file beside the
-// database, each of these would leave rows whose deletion would never be delivered.
+// checkpoint is where the informer of a place keeps its checkpoint: in the database. With a file
+// beside it, a backup that is restored would leave rows whose deletion would never be delivered.
 type checkpoint struct{ Place }
 
 var _ informer.CheckpointStore = checkpoint{}

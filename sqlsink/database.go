@@ -17,8 +17,8 @@ import (
 // owner. From the Claim on, nothing of another epoch is written: a write under one gets a
 // *staleError.
 type database interface {
-	// Claim stores the epoch of the context for the unit of a place, if it has one. What is read
-	// afterwards, no owner before changes any more.
+	// Claim stores the epoch of the context for the unit of a place, if it has one. All transactions
+	// of older epochs that write to the place have ended then, and no other will change what is read.
 	Claim(ctx context.Context, of place) error
 	// Apply writes all the rows in one transaction, or none of them, but those that the database
 	// refuses. It writes the same again without harm.

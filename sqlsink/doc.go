@@ -34,8 +34,7 @@
 // jsonb refuses altogether, because it is nested too deep for instance, is its metadata alone. In
 // these rows, and only there, the column exact has the text of the whole object.
 //
-// Tables have a version, and Open brings those of older versions up to date, those of the program
-// mirror of before this package included. It refuses those of newer versions.
+// Tables have a version. Open brings those of older versions up to date, and refuses newer ones.
 //
 // # Promises
 //

@@ -28,8 +28,7 @@ type postgres struct {
 
 var _ database = (*postgres)(nil)
 
-// sessionSettings are for every connection. Those that the server does not know are left
-// out, and values that it does not know.
+// sessionSettings are for every connection, without names and values that the server does not know.
 //
 //   - A process that is stopped in the middle of its transaction does not hold it longer than
 //     idle_in_transaction_session_timeout, and one that waits for it says so after lock_timeout.

@@ -31,12 +31,11 @@ func (p *postgres) reignOf(ctx context.Context) (reign int64, err error) {
 	return reign, err
 }
 
-// Claim stores the epoch of the context for the unit of a place, if it has one. All transactions of
-// older epochs that write to the place have ended then: what is read afterwards, no other owner
-// changes any more. A session that keeps it waiting is ended. The count of the place's transactions
-// begins from what is stored. Under an epoch that this process has claimed already it must not be
-// less than it was: an informer claims before it reads its Storage and again before its Checkpoint,
-// and a server that went back between them has a checkpoint that does not go with the Storage.
+// Claim stores the epoch of the context for the unit of a place, if it has one. A session that keeps
+// it waiting is ended. It counts as a transaction of the place, and begins from the count that is
+// stored. Under an epoch that this process has claimed already that must not be less than it was: an
+// informer claims before it reads its Storage and again before its Checkpoint, and a server that went
+// back between them has a checkpoint that does not go with the Storage.
 func (p *postgres) Claim(ctx context.Context, of place) error {
 	epoch, ok := informer.EpochOf(ctx)
 	if !ok {
@@ -113,9 +112,9 @@ func queueFence(batch *pgx.Batch, of place) *fence {
 
 // check compares a fence with what the writer is, and knows. The error wraps shards.ErrStaleEpoch,
 // or is errAnotherWriter or errWentBack.
-func (p *postgres) check(ctx context.Context, f *fence, known count) error {
+func (p *postgres) check(ctx context.Context, f *fence) error {
 	epoch, shared := informer.EpochOf(ctx)
-	lost := f.written <= known.written
+	lost := f.written <= p.known(f.of).written
 	switch {
 	case f.reign != p.reign:
 		return errAnotherWriter

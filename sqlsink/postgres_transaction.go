@@ -92,8 +92,7 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 		if err := send(ctx, conn, &batch); err != nil {
 			return err
 		}
-		known := p.known(t.of)
-		if err := p.check(ctx, f, known); err != nil {
+		if err := p.check(ctx, f); err != nil {
 			return err
 		}
 		if err := t.merge(ctx, conn, &batch); err != nil {
@@ -109,7 +108,7 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 		if !committed {
 			return errors.New("the server has undone the transaction")
 		}
-		p.counts.Store(t.of.key(), count{f.written, known.claimed})
+		p.counts.Store(t.of.key(), count{f.written, p.known(t.of).claimed})
 		return nil
 	})
 }
