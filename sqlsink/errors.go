@@ -20,10 +20,7 @@ type UnusableError struct {
 func (e *UnusableError) Error() string { return e.Reason + "; " + e.Remedy }
 
 // isUnusable reports whether err says that the database cannot be used.
-func isUnusable(err error) bool {
-	unusable := (*UnusableError)(nil)
-	return errors.As(err, &unusable)
-}
+func isUnusable(err error) bool { return errors.As(err, new(*UnusableError)) }
 
 var (
 	errAnotherWriter = &UnusableError{"another mirror writes to it", "end that one first"}

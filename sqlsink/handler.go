@@ -16,19 +16,16 @@ const lastWrite = 10 * time.Second
 
 var errStopped = fmt.Errorf("not done within %s of the stop", lastWrite)
 
-// handler writes batches to a place.
-type handler struct{ Place }
-
-// OnBatch writes a batch in one transaction. When that is committed, the informer acknowledges the
+// onBatch writes a batch in one transaction. When that is committed, the informer acknowledges the
 // batch: its Storage never has anything that the database does not have.
-func (h handler) OnBatch(ctx context.Context, events []informer.Event) error {
+func (p Place) onBatch(ctx context.Context, events []informer.Event) error {
 	rows := make([]row, 0, len(events))
 	var failed informer.FailedEvents
 	for i, e := range events {
 		if e.Type == informer.Synced {
 			continue
 		}
-		r, err := rowOf(e, h.sink.canonical)
+		r, err := rowOf(e, p.sink.canonical)
 		if err != nil {
 			failed = append(failed, informer.FailedEvent{Index: i, Err: err})
 			continue
@@ -40,8 +37,8 @@ func (h handler) OnBatch(ctx context.Context, events []informer.Event) error {
 		within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		defer cancel(nil)
 		defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWrite, func() { cancel(errStopped) }) })()
-		err := h.sink.write(within, h.at, func(ctx context.Context) error {
-			refused, err := h.sink.db.Apply(ctx, h.at, rows)
+		err := p.sink.write(within, p.at, func(ctx context.Context) error {
+			refused, err := p.sink.db.Apply(ctx, p.at, rows)
 			failed = append(failed, refused...)
 			return err
 		})

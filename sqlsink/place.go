@@ -68,7 +68,9 @@ func (p Place) String() string { return p.at.String() }
 // Its error is FailedEvents for rows that the database refuses, with the words of the database, and
 // all others of the batch are committed then. Any other error means that nothing was written, and
 // wraps that of the driver, such as a *pgconn.PgError.
-func (p Place) Handler() informer.BatchHandler { return informer.IgnoreSynced(handler{p}) }
+func (p Place) Handler() informer.BatchHandler {
+	return informer.IgnoreSynced(informer.BatchHandlerFunc(p.onBatch))
+}
 
 // Checkpoint returns the store of the checkpoint of the place: in the database, beside the rows.
 func (p Place) Checkpoint() informer.CheckpointStore { return checkpoint{p} }

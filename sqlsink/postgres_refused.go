@@ -81,8 +81,7 @@ func (w *writing) stageParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Bat
 				return err
 			}
 		}
-		w.refuse(i, err)
-		return nil
+		return w.refuse(ctx, i, err)
 	}
 	return b.Part(ctx, 0, len(w.rows))
 }
@@ -93,10 +92,7 @@ func (w *writing) mergeParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Bat
 	if _, err := conn.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 		return err
 	}
-	b := bisection{conn: conn, do: w.merge, refused: func(_ context.Context, i int, err error) error {
-		w.refuse(i, err)
-		return nil
-	}}
+	b := bisection{conn: conn, do: w.merge, refused: w.refuse}
 	batch.Queue(`TRUNCATE staged_rows`)
 	return b.Halves(ctx, 0, len(w.rows))
 }

@@ -66,8 +66,9 @@ func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused inf
 	return w.failed, err
 }
 
-func (w *writing) refuse(i int, err error) {
+func (w *writing) refuse(_ context.Context, i int, err error) error {
 	w.failed = append(w.failed, informer.FailedEvent{Index: w.rows[i].event, Err: err})
+	return nil
 }
 
 func (w *writing) stageAll(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
