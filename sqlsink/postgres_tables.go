@@ -47,6 +47,8 @@ CREATE TABLE objects (
 	PRIMARY KEY (cluster, "group", resource, namespace, name, uid)
 		INCLUDE (version, resource_version, namespace_hash, uid_hash)
 );
+DO 'BEGIN EXECUTE ''ALTER TABLE objects ALTER COLUMN object SET COMPRESSION lz4'';
+	EXCEPTION WHEN syntax_error OR feature_not_supported THEN END'; -- a server without lz4
 CREATE TABLE checkpoints (
 	cluster  text COLLATE "C" NOT NULL,
 	"group"  text COLLATE "C" NOT NULL,
