@@ -19,7 +19,6 @@ import (
 type all struct {
 	settings
 	pods        sizes
-	largeRuns   int
 	scenarios   string
 	contestants string
 	keys        int
@@ -38,30 +37,23 @@ type all struct {
 
 func newAll() *all {
 	return &all{
-		settings: settings{runs: 3, docs: "../docs"},
-		pods:     sizes{100_000, 1_000_000}, largeRuns: 1, keys: 1_000_000, burstPods: 10_000, events: 100_000, peersMost: 100_000,
+		settings: newSettings(3, "floor", "floorcopies", "ours", "ourstyped", "clientgo", "controllerruntime", "stores"),
+		pods:     sizes{100_000, 1_000_000}, keys: 1_000_000, burstPods: 10_000, events: 100_000, peersMost: 100_000,
 		limits: race.Limits{IdleInformers: 200},
 	}
 }
 
 func (p *all) flags(f *flag.FlagSet) {
 	f.Var(&p.pods, "pods", "sizes of the set, with commas between them")
-	f.IntVar(&p.largeRuns, "large-runs", p.largeRuns, "how often each is run with a set larger than -peers-most")
 	f.StringVar(&p.scenarios, "scenarios", "", "only these, with commas between them: "+fmt.Sprint(race.Scenarios))
 	f.StringVar(&p.contestants, "contestants", "", "only those whose name begins with one of these, and the floors")
 	f.IntVar(&p.keys, "keys", p.keys, "keys of a storage")
 	f.IntVar(&p.burstPods, "burst-pods", p.burstPods, "pods of the server that sends changes")
 	f.IntVar(&p.events, "events", p.events, "changes that it sends")
-	f.IntVar(&p.limits.SlowObjects, "slow-objects", 0, "objects after which a slow handler is stopped (0: all)")
-	f.IntVar(&p.limits.IdleInformers, "idle", p.limits.IdleInformers, "idle informers")
-	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is for ours and the floors, and for cold starts and restarts only")
+	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is run once, for ours and the floors, and for cold starts and restarts only")
 	f.BoolVar(&p.real, "real", false, "against a kube-apiserver that is built and started, with pods created in it: 10,000 unless -pods says else")
 	f.BoolVar(&p.quick, "quick", false, "10,000 pods, once, and write no documents")
 	f.StringVar(&p.profile, "profile", "", "write CPU profiles of cold starts and watches to files whose names begin so")
-}
-
-func (p *all) programs() []string {
-	return []string{"floor", "floorcopies", "ours", "ourstyped", "clientgo", "controllerruntime", "stores"}
 }
 
 // settle gives what depends on other flags its value.
@@ -129,7 +121,7 @@ func (p *all) served(entries contestants, scenario race.Scenario, size int, serv
 func (p *all) heat(scenario race.Scenario, size int, hosts ...*host) *heat {
 	h := newHeat(scenario, size, p.runs, hosts...)
 	if p.isLarge(h) {
-		h.times = p.largeRuns
+		h.times = 1
 	}
 	return h
 }
@@ -144,7 +136,7 @@ func (p *all) join(h *heat, entries contestants, o race.Order) *heat {
 		if o.Profile = ""; p.profile != "" {
 			o.Profile = fmt.Sprintf("%s-%s-%s", p.profile, h.scenario, e.Name)
 		}
-		h.add(e, o)
+		h.add(e.Entry, e, o)
 	}
 	return h
 }

@@ -16,8 +16,6 @@ type benchmark interface {
 	common() *settings
 	// flags registers the flags that not all benchmarks have.
 	flags(f *flag.FlagSet)
-	// programs are those that have its contestants.
-	programs() []string
 	// plan returns what is to be run with contestants, in order.
 	plan(contestants) ([]*heat, error)
 	// sections are what is written when that was run.
@@ -28,9 +26,16 @@ type benchmark interface {
 type settings struct {
 	runs int
 	docs string
+	// programs are those that have the contestants.
+	programs []string
 
 	load load
 	took time.Duration
+}
+
+// newSettings returns those of a benchmark whose contestants are in programs.
+func newSettings(runs int, programs ...string) settings {
+	return settings{runs: runs, docs: "../docs", programs: programs}
 }
 
 func (s *settings) common() *settings { return s }
@@ -40,10 +45,19 @@ func (s *settings) flags(f *flag.FlagSet) {
 	f.StringVar(&s.docs, "docs", s.docs, "directory of the documents that the tables are written into; none if empty")
 }
 
+// quickFlag registers a flag that makes the plan small, and writes nothing.
+func (s *settings) quickFlag(f *flag.FlagSet, usage string, quicken func()) {
+	f.BoolFunc("quick", usage+"; writes nothing", func(string) error {
+		s.runs, s.docs = 1, ""
+		quicken()
+		return nil
+	})
+}
+
 // execute runs a benchmark and publishes what came out.
 func execute(ctx context.Context, b benchmark) error {
 	s, began := b.common(), time.Now()
-	all, err := buildContestants(ctx, b.programs()...)
+	all, err := buildContestants(ctx, s.programs...)
 	if err != nil {
 		return err
 	}

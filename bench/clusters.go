@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rvinformer/informer/bench/podserver"
@@ -15,14 +14,13 @@ import (
 type clusters struct {
 	settings
 	clusters, pods, hugePods, times int
-	profile, only                   string
 	idles                           []clustersIdle
 
 	start, idle, churn *heat
 }
 
 func newClusters() *clusters {
-	return &clusters{settings: settings{runs: 3, docs: "../docs"}, clusters: 200, pods: 200, hugePods: 20_000, times: 1000, idles: clustersIdles}
+	return &clusters{settings: newSettings(3, "clusters"), clusters: 200, pods: 200, hugePods: 20_000, times: 1000, idles: clustersIdles}
 }
 
 func (c *clusters) flags(f *flag.FlagSet) {
@@ -30,11 +28,7 @@ func (c *clusters) flags(f *flag.FlagSet) {
 	f.IntVar(&c.pods, "pods", c.pods, "objects of each resource")
 	f.IntVar(&c.hugePods, "huge", c.hugePods, "objects of each resource of a cluster that is huge")
 	f.IntVar(&c.times, "times", c.times, "informers that are added and removed")
-	f.StringVar(&c.profile, "profile", "", "write the heap and the goroutines of idle informers to files whose names begin so")
-	f.StringVar(&c.only, "only", "", "only what has this in its name")
 }
-
-func (c *clusters) programs() []string { return []string{"clusters"} }
 
 // clusterResources are what is followed of each.
 var clusterResources = []string{"pods", "services", "secrets", "configmaps", "endpoints"}
@@ -129,9 +123,6 @@ func (c *clusters) plan(all contestants) ([]*heat, error) {
 		if i.bare {
 			e = bare
 		}
-		if c.profile != "" {
-			order.Profile = c.profile + "-" + map[bool]string{false: "ours", true: "bare"}[i.bare] + map[bool]string{false: "-http2", true: "-http1"}[i.http1 || i.plain]
-		}
 		c.add(c.idle, "idle, "+i.name, e, simulated{Options: emptyClusters(c.clusters, i.plain)}, order)
 	}
 	c.add(c.churn, "churn", leases, simulated{Options: emptyClusters(min(c.clusters, 20), false)}, race.Order{Many: &race.Many{Budget: defaultBudget, Times: c.times}})
@@ -140,10 +131,8 @@ func (c *clusters) plan(all contestants) ([]*heat, error) {
 
 // add adds a variant with servers of its own.
 func (c *clusters) add(h *heat, name string, e contestant, servers simulated, o race.Order) {
-	if strings.Contains(name, c.only) {
-		o.Many.Resources = clusterResources
-		h.addMany(race.Entry{Name: name}, e, servers, o)
-	}
+	o.Many.Resources = clusterResources
+	h.addMany(race.Entry{Name: name}, e, servers, o)
 }
 
 var clustersStartColumns = []column{
@@ -173,10 +162,8 @@ the sockets, and no answer is compressed.
 Per informer, beyond what those of one server hold: a fifth of a connection included. A
 bare watch is a GET of the same watch-list through the same client, read with 64 bytes.
 `))
-	if len(c.churn.variants) > 0 {
-		fmt.Fprintf(&b, "\n%s informers that were stopped, removed and added again left %.0f goroutines and %.1f KiB of live objects, in all.\n", thousands(c.times),
-			c.churn.of("churn", func(r race.Result) float64 { return float64(r.Many.GoroutinesLeft) }),
-			c.churn.of("churn", func(r race.Result) float64 { return float64(r.Many.BytesLeft) / (1 << 10) }))
-	}
+	fmt.Fprintf(&b, "\n%s informers that were stopped, removed and added again left %.0f goroutines and %.1f KiB of live objects, in all.\n", thousands(c.times),
+		c.churn.of("churn", func(r race.Result) float64 { return float64(r.Many.GoroutinesLeft) }),
+		c.churn.of("churn", func(r race.Result) float64 { return float64(r.Many.BytesLeft) / (1 << 10) }))
 	return []section{{more, "bench-clusters", b.Bytes()}}, nil
 }

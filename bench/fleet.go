@@ -28,7 +28,7 @@ type fleet struct {
 const fleetSettles = 100 * time.Second
 
 func newFleet() *fleet {
-	return &fleet{settings: settings{runs: 3, docs: "../docs"}, clusters: 500, kinds: 50, pods: 20, troubled: 30, settle: fleetSettles, outage: time.Minute, budget: defaultBudget}
+	return &fleet{settings: newSettings(3, "fleet"), clusters: 500, kinds: 50, pods: 20, troubled: 30, settle: fleetSettles, outage: time.Minute, budget: defaultBudget}
 }
 
 func (f *fleet) flags(flags *flag.FlagSet) {
@@ -42,18 +42,13 @@ func (f *fleet) flags(flags *flag.FlagSet) {
 	flags.BoolVar(&f.paged, "paged", f.paged, "lists in pages instead of watch-lists")
 	flags.StringVar(&f.profile, "profile", "", "write profiles to files whose names begin so")
 	flags.StringVar(&f.only, "only", "", "only what has this in its name")
-	flags.BoolFunc("quick", "20 clusters, once, and an outage of 5 s; writes nothing", func(string) error {
-		f.quicken()
-		return nil
-	})
+	f.quickFlag(flags, "20 clusters, once, and an outage of 5 s", f.quicken)
 }
 
 // quicken makes the plan small.
 func (f *fleet) quicken() {
-	f.clusters, f.kinds, f.troubled, f.runs, f.settle, f.outage, f.docs = 20, 10, 6, 1, 0, 5*time.Second, ""
+	f.clusters, f.kinds, f.troubled, f.settle, f.outage = 20, 10, 6, 0, 5*time.Second
 }
-
-func (f *fleet) programs() []string { return []string{"fleet"} }
 
 // fleetCase is one way that a fleet is followed.
 type fleetCase struct {

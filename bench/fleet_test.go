@@ -12,7 +12,7 @@ import (
 func TestFleet(t *testing.T) {
 	p := newFleet()
 	p.quicken()
-	p.outage = 2 * time.Second
+	p.runs, p.outage = 1, 2*time.Second
 	document := measured(t, p)
 	require.Contains(t, document, "## A fleet of 20 clusters")
 	require.Contains(t, document, "| × the bare watches |")

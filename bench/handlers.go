@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 
@@ -19,21 +18,13 @@ type handlers struct {
 }
 
 func newHandlers() *handlers {
-	return &handlers{settings: settings{runs: 5, docs: "../docs"}, pods: 100_000}
+	return &handlers{settings: newSettings(5, "ours", "ourstyped"), pods: 100_000}
 }
 
 func (s *handlers) flags(f *flag.FlagSet) {
 	f.IntVar(&s.pods, "pods", s.pods, "objects of the server")
-	f.BoolFunc("quick", "10,000 pods, once; writes nothing", func(string) error {
-		s.quicken()
-		return nil
-	})
+	s.quickFlag(f, "10,000 pods, once", func() { s.pods = 10_000 })
 }
-
-// quicken makes the plan small.
-func (s *handlers) quicken() { s.pods, s.runs, s.docs = 10_000, 1, "" }
-
-func (s *handlers) programs() []string { return []string{"ours", "ourstyped"} }
 
 // sharedBy are the numbers of handlers.
 var sharedBy = []int{1, 3, 10}
@@ -57,9 +48,7 @@ func (s *handlers) plan(all contestants) ([]*heat, error) {
 		}
 		h := newHeat(race.ColdStart, s.pods, s.runs, host)
 		add := func(name string, n int) {
-			h.variants = append(h.variants, variant{race.Entry{Name: name, Floor: ownInformer}, func(ctx context.Context) (race.Result, error) {
-				return e.run(ctx, race.Order{Scenario: race.ColdStart, Target: host.target, Handlers: n, Holds: true})
-			}})
+			h.add(race.Entry{Name: name, Floor: ownInformer}, e, race.Order{Handlers: n, Holds: true})
 		}
 		add(ownInformer, 0)
 		for _, n := range sharedBy {

@@ -11,7 +11,7 @@ import (
 // others of many lists by itself, so that it may be sent to each.
 func TestHandlers(t *testing.T) {
 	p := newHandlers()
-	p.quicken()
+	p.pods, p.runs = 10_000, 1
 	document := measured(t, p)
 	require.Contains(t, document, "## Several handlers that start together")
 	for _, h := range p.heats {

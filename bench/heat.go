@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,12 +52,23 @@ func newHeat(scenario race.Scenario, size, times int, hosts ...*host) *heat {
 }
 
 // add adds a contestant that obeys an order, at the first host if there is one.
-func (h *heat) add(e contestant, o race.Order) {
+func (h *heat) add(as race.Entry, e contestant, o race.Order) {
+	var at *host
+	if len(h.hosts) > 0 {
+		at = h.hosts[0]
+	}
+	h.addAt(at, as, e, o)
+}
+
+// addAt adds a contestant that obeys an order at a host, if there is one. Where the order has a
+// number of objects, it is of so many of those that the host has.
+func (h *heat) addAt(at *host, as race.Entry, e contestant, o race.Order) {
 	o.Scenario = h.scenario
-	h.variants = append(h.variants, variant{e.Entry, func(ctx context.Context) (race.Result, error) {
+	h.variants = append(h.variants, variant{as, func(ctx context.Context) (race.Result, error) {
 		order := o
-		if len(h.hosts) > 0 {
-			order.Target = h.hosts[0].target
+		if at != nil {
+			order.Target = at.target
+			order.Target.Objects = cmp.Or(o.Target.Objects, at.target.Objects)
 		}
 		return e.run(ctx, order)
 	}})

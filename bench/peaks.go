@@ -16,16 +16,14 @@ type peaks struct {
 	heat *heat
 }
 
-func newPeaks() *peaks { return &peaks{settings: settings{runs: 3, docs: "../docs"}, pods: 100_000} }
+func newPeaks() *peaks { return &peaks{settings: newSettings(3, "factories"), pods: 100_000} }
 
 func (p *peaks) flags(f *flag.FlagSet) { f.IntVar(&p.pods, "pods", p.pods, "number of pods") }
-
-func (p *peaks) programs() []string { return []string{"factories"} }
 
 func (p *peaks) plan(all contestants) ([]*heat, error) {
 	p.heat = newHeat(race.Factory, p.pods, p.runs, simulatedHost(podserver.Options{Pods: p.pods}))
 	for _, e := range all {
-		p.heat.add(e, race.Order{})
+		p.heat.add(e.Entry, e, race.Order{})
 	}
 	return []*heat{p.heat}, nil
 }

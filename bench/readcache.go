@@ -30,7 +30,7 @@ type readcache struct {
 }
 
 func newReadcache() *readcache {
-	return &readcache{settings: settings{runs: 3, docs: "../docs"}, pods: 100_000, stored: 20_000}
+	return &readcache{settings: newSettings(3, "readable", "controllerruntime"), pods: 100_000, stored: 20_000}
 }
 
 func (r *readcache) flags(f *flag.FlagSet) {
@@ -41,8 +41,6 @@ func (r *readcache) flags(f *flag.FlagSet) {
 	f.StringVar(&r.figures, "figures", "", "only these, with commas between them: store, read, informer, operator")
 	f.StringVar(&r.profile, "profile", "", "directory for profiles of the heap and of the CPU of each; none if empty")
 }
-
-func (r *readcache) programs() []string { return []string{"readable", "controllerruntime"} }
 
 func (r *readcache) plan(all contestants) ([]*heat, error) {
 	server := sampleHost(r.pods, warmPods, warmReleases)
@@ -58,7 +56,7 @@ func (r *readcache) plan(all contestants) ([]*heat, error) {
 		begins := func(prefix string) bool { return strings.HasPrefix(e.Name, prefix) }
 		for _, h := range r.heats {
 			if e.TakesPart(h.scenario) && (r.only == "" || slices.ContainsFunc(strings.Split(r.only, ","), begins)) {
-				h.add(e, r.order(h, e))
+				h.add(e.Entry, e, r.order(h, e))
 			}
 		}
 	}
@@ -70,8 +68,7 @@ func (r *readcache) plan(all contestants) ([]*heat, error) {
 		return nil, err
 	}
 	r.larger = newHeat(race.Informing, r.million, 1, sampleHost(r.million, warmPods))
-	r.larger.add(ours, r.order(r.larger, ours))
-	r.larger.variants[0].Name = "`objectcache` typed" // as its row says
+	r.larger.add(race.Entry{Name: "`objectcache` typed"}, ours, r.order(r.larger, ours))
 	return append(slices.Clone(r.heats), r.larger), nil
 }
 

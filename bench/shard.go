@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 
@@ -20,21 +19,13 @@ type shards struct {
 	heat    *heat
 }
 
-func newShard() *shards { return &shards{settings: settings{runs: 5, docs: "../docs"}, pods: 100_000} }
+func newShard() *shards { return &shards{settings: newSettings(5, "floor", "ours"), pods: 100_000} }
 
 func (s *shards) flags(f *flag.FlagSet) {
 	f.IntVar(&s.pods, "pods", s.pods, "objects of the server")
 	f.StringVar(&s.profile, "profile", "", "write CPU profiles to files whose names begin so")
-	f.BoolFunc("quick", "10,000 pods, once; writes nothing", func(string) error {
-		s.quicken()
-		return nil
-	})
+	s.quickFlag(f, "10,000 pods, once", func() { s.pods = 10_000 })
 }
-
-// quicken makes the plan small.
-func (s *shards) quicken() { s.pods, s.runs, s.docs = 10_000, 1, "" }
-
-func (s *shards) programs() []string { return []string{"floor", "ours"} }
 
 // shardCase is one way that a set, or a half of it, is read.
 type shardCase struct {
@@ -72,19 +63,17 @@ func (s *shards) plan(all contestants) (_ []*heat, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s.heat.variants = append(s.heat.variants, variant{race.Entry{Name: c.name, Floor: shardFloor}, func(ctx context.Context) (race.Result, error) {
-			order := race.Order{Scenario: race.ColdStart, Target: plain.target}
-			if c.sharded {
-				order.Target = sharded.target
-			}
-			if c.half {
-				order.Shard, order.Target.Objects = half, s.half
-			}
-			if s.profile != "" {
-				order.Profile = fmt.Sprintf("%s-%s-%v-%v", s.profile, c.contestant, c.half, c.sharded)
-			}
-			return e.run(ctx, order)
-		}})
+		at, order := plain, race.Order{}
+		if c.sharded {
+			at = sharded
+		}
+		if c.half {
+			order.Shard, order.Target.Objects = half, s.half
+		}
+		if s.profile != "" {
+			order.Profile = fmt.Sprintf("%s-%s-%v-%v", s.profile, c.contestant, c.half, c.sharded)
+		}
+		s.heat.addAt(at, race.Entry{Name: c.name, Floor: shardFloor}, e, order)
 	}
 	return []*heat{s.heat}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
 	"github.com/rvinformer/informer/e2e/cluster"
 )
@@ -16,37 +15,23 @@ import (
 // ways compares the ways to read a set.
 type ways struct {
 	settings
-	pods          int
-	only, profile string
-	simulated     bool
+	pods int
 	// forms are the forms of objects, in order, and heat has each in each way after its floor.
 	forms []string
 	heat  *heat
 }
 
-func newWays() *ways { return &ways{settings: settings{runs: 3, docs: "../docs"}, pods: 20_000} }
+func newWays() *ways { return &ways{settings: newSettings(3, "floor", "ways"), pods: 20_000} }
 
 func (w *ways) flags(f *flag.FlagSet) {
 	f.IntVar(&w.pods, "pods", w.pods, "pods that are created in the server")
-	f.StringVar(&w.only, "forms", "", "only forms of objects whose names begin so")
-	f.StringVar(&w.profile, "profile", "", "write CPU profiles to files whose names begin so")
-	f.BoolFunc("simulated", "a simulated server, which compresses nothing; writes nothing", func(string) error {
-		w.simulated, w.docs = true, ""
-		return nil
-	})
 }
 
-func (w *ways) programs() []string { return []string{"floor", "ways"} }
-
 func (w *ways) plan(all contestants) ([]*heat, error) {
-	server := realHost(w.pods)
-	if w.simulated {
-		server = simulatedHost(podserver.Options{Pods: w.pods})
-	}
-	w.heat = newHeat(race.ColdStart, w.pods, w.runs, server)
+	w.heat = newHeat(race.ColdStart, w.pods, w.runs, realHost(w.pods))
 	for _, e := range all {
 		form, _, ok := strings.Cut(e.Name, ", ")
-		if !ok || !strings.HasPrefix(form, w.only) {
+		if !ok {
 			continue
 		}
 		if !slices.Contains(w.forms, form) {
@@ -60,11 +45,7 @@ func (w *ways) plan(all contestants) ([]*heat, error) {
 			if err != nil {
 				return nil, err
 			}
-			var order race.Order
-			if w.profile != "" {
-				order.Profile = w.profile + "-" + strings.NewReplacer(", ", "-", " ", "-").Replace(name)
-			}
-			w.heat.add(c, order)
+			w.heat.add(c.Entry, c, race.Order{})
 		}
 	}
 	return []*heat{w.heat}, nil
@@ -72,12 +53,9 @@ func (w *ways) plan(all contestants) ([]*heat, error) {
 
 func (w *ways) sections() ([]section, error) {
 	var b bytes.Buffer
-	binaries := cluster.Binaries{Kubernetes: "simulated"}
-	if !w.simulated {
-		var err error
-		if binaries, err = cluster.Build(context.Background(), ""); err != nil { // as they were built before
-			return nil, err
-		}
+	binaries, err := cluster.Build(context.Background(), "") // as they were built before
+	if err != nil {
+		return nil, err
 	}
 	b.WriteString(w.head("### Kubernetes " + binaries.Kubernetes))
 	fmt.Fprintf(&b, "\n%s pods.\n", thousands(w.pods))

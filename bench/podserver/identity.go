@@ -124,8 +124,8 @@ func (o Options) check() error {
 	if most := 4_000_000_000; o.Events < 0 || o.Events > most {
 		return fmt.Errorf("%d events: there can be 0 to %d", o.Events, most)
 	}
-	if o.Samples && o.Events > 0 {
-		return fmt.Errorf("%d events about samples, which have none", o.Events)
+	if o.Samples && (o.Changed > 0 || o.Events > 0) {
+		return errors.New("samples do not change")
 	}
 	if o.Sharded && (o.Samples || o.Changed > 0 || o.Events > 0) {
 		return errors.New("a server of shards has no samples and no changes")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,18 +51,6 @@ func (a *archive) object(i int) []byte {
 	return a.data[a.ends[i-1]:a.ends[i]]
 }
 
-// sampleVersion is how often object i was updated, and its resource version where the
-// object itself would have one of before the list.
-func (o Options) sampleVersion(i int) (revision int, version string) {
-	if o.Changed == 0 {
-		return 0, ""
-	}
-	if step := o.Pods / o.Changed; i%step == 0 && i/step < o.Changed {
-		return 1, strconv.Itoa(listVersion + 1 + i/step)
-	}
-	return 0, ""
-}
-
 // sampleForm is how sample objects are sent.
 type sampleForm struct {
 	kind     metav1.TypeMeta
@@ -89,11 +76,7 @@ func (s *sampled) pods(protobuf bool) sampleForm {
 
 func (s *sampled) encodedPods(encode func(*corev1.Pod) []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for i, pod := range SampleCluster.Pods(0, s.set.Pods, 0) {
-			if revision, version := s.set.sampleVersion(i); revision > 0 {
-				pod = SampleCluster.Pod(i, revision)
-				pod.ResourceVersion = version
-			}
+		for _, pod := range SampleCluster.Pods(0, s.set.Pods, 0) {
 			if !yield(encode(pod)) {
 				return
 			}
@@ -106,12 +89,7 @@ func (s *sampled) releaseForm() sampleForm {
 	f.kind.APIVersion, f.kind.Kind = samples.ReleaseKind.ToAPIVersionAndKind()
 	f.objects = s.releases.fill(func(yield func([]byte) bool) {
 		for i := range s.set.Pods {
-			revision, version := s.set.sampleVersion(i)
-			release := SampleCluster.Release(i, revision)
-			if revision > 0 {
-				release.SetResourceVersion(version)
-			}
-			encoded, err := release.MarshalJSON()
+			encoded, err := SampleCluster.Release(i, 0).MarshalJSON()
 			must(err)
 			if !yield(bytes.TrimSpace(encoded)) {
 				return
@@ -164,22 +142,10 @@ func (e sampleObjects) contentType(watching bool) string {
 }
 
 func (e sampleObjects) initial(ctx context.Context, w *counted) error {
-	return e.send(ctx, w, watch.Added, 0, e.set.Pods, func(n int) int { return n })
-}
-
-// changes sends those that have been before the list; there are no others.
-func (e sampleObjects) changes(ctx context.Context, w *counted, known, to int) error {
-	if known >= to {
-		return nil
-	}
-	return e.send(ctx, w, watch.Modified, known, to, func(n int) int { return n * (e.set.Pods / e.set.Changed) })
-}
-
-func (e sampleObjects) send(ctx context.Context, w *counted, event watch.EventType, from, to int, object func(n int) int) error {
 	var b []byte
-	for n := from; n < to; n++ {
-		b = e.appendEvent(b, event, e.objects.object(object(n)))
-		if len(b) < tilesBytes && n+1 < to {
+	for n := range e.set.Pods {
+		b = e.appendEvent(b, watch.Added, e.objects.object(n))
+		if len(b) < tilesBytes && n+1 < e.set.Pods {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -193,6 +159,9 @@ func (e sampleObjects) send(ctx context.Context, w *counted, event watch.EventTy
 	w.flush()
 	return nil
 }
+
+// changes sends none: samples do not change.
+func (e sampleObjects) changes(context.Context, *counted, int, int) error { return nil }
 
 func (e sampleObjects) bookmark(w *counted, version string, annotations map[string]string) error {
 	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}

@@ -46,8 +46,8 @@ type Options struct {
 	// changes.
 	Changed int
 	// Samples serves pods with the entropy of real ones (package internal/samples) instead of those
-	// of a template, and as many releases, a custom resource. They have no burst, no metadata
-	// alone, and are held in memory once they were asked for.
+	// of a template, and as many releases, a custom resource. They do not change, have no
+	// metadata alone, and are held in memory once they were asked for.
 	Samples bool
 	// Events is the number of changes in the burst of a watch, after those.
 	Events int

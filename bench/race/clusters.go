@@ -2,7 +2,6 @@ package race
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -24,9 +23,6 @@ func Clusters() []Contestant {
 }
 
 func followClusters(ctx context.Context, o Order, bare bool) (Result, error) {
-	if o.Profile != "" {
-		runtime.MemProfileRate = 1 // the heap's profile is to be exact
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &clusters{Many: *o.Many, ctx: ctx, factory: factory.New(), budget: o.Many.budget(), result: Result{Many: &ManyCosts{}}}
@@ -39,9 +35,7 @@ func followClusters(ctx context.Context, o Order, bare bool) (Result, error) {
 	case StartClusters:
 		err = c.start()
 	case IdleClusters:
-		if err = c.idle(); err == nil && o.Profile != "" {
-			err = errors.Join(writeProfile("heap", o.Profile+".heap"), writeProfile("goroutine", o.Profile+".goroutine"))
-		}
+		err = c.idle()
 	case ChurnClusters:
 		err = c.churn()
 	default:
