@@ -106,17 +106,21 @@ func (c *clusters) plan(all contestants) ([]*heat, error) {
 	if err != nil {
 		return nil, err
 	}
+	starting, err := all.named("starting-leases")
+	if err != nil {
+		return nil, err
+	}
 	bare, err := all.named("bare-watches")
 	if err != nil {
 		return nil, err
 	}
-	c.start, c.idle, c.churn = newHeat(race.StartClusters, 0, c.runs), newHeat(race.IdleClusters, 0, c.runs), newHeat(race.ChurnClusters, 0, c.runs)
+	c.start, c.idle, c.churn = newHeat(race.StartFleet, 0, c.runs), newHeat(race.IdleClusters, 0, c.runs), newHeat(race.ChurnClusters, 0, c.runs)
 	for _, s := range clustersStarts {
 		servers := simulated{Options: c.options(s)}
 		if s.huge {
 			servers.NotAwaited = 1
 		}
-		c.add(c.start, s.name, leases, servers, race.Order{Many: &race.Many{Budget: s.budget, Handling: s.handling}})
+		c.add(c.start, s.name, starting, servers, race.Order{Many: &race.Many{Budget: s.budget, Handling: s.handling}})
 	}
 	for _, i := range c.idles {
 		e, order := leases, race.Order{Many: &race.Many{Budget: defaultBudget, HTTP1: i.http1}}
@@ -137,7 +141,7 @@ func (c *clusters) add(h *heat, name string, e contestant, servers simulated, o 
 
 var clustersStartColumns = []column{
 	figure("synced after", duration, wall), figure("CPU", duration, cpu), figure("objects delivered", count, objects), figure("received", received, receivedMB),
-	figure("peak of the budget", as("%.1f MiB"), func(r race.Result) float64 { return float64(r.Many.BudgetPeak) / (1 << 20) }), figure("peak RSS", mib, peakMB),
+	figure("peak of the budget", as("%.1f MiB"), func(r race.Result) float64 { return float64(r.Many.BudgetPeak) / (1 << 20) }), figure("peak RSS", mib, syncedMB),
 }
 
 var clustersIdleColumns = []column{

@@ -143,7 +143,7 @@ var fleetColumns = []column{
 	figure("synced after", duration, wall), ownRatio("× the floor", wall), figure("CPU", duration, cpu),
 	figure("the servers' CPU", duration, func(r race.Result) float64 { return seconds(r.Many.After.CPU - r.Many.Before.CPU) }),
 	figure("received", received, receivedMB),
-	figure("peak RSS", mib, func(r race.Result) float64 { return float64(cmp.Or(r.Many.SyncedRSS, r.PeakRSS)) / (1 << 20) }),
+	figure("peak RSS", mib, syncedMB),
 	figure("connections", count, func(r race.Result) float64 { return float64(r.Many.After.Accepted) }),
 }
 
@@ -151,6 +151,9 @@ var fleetIdleColumns = []column{
 	figure("goroutines each", as("%.2f"), goroutines), figure("stacks each", kib, stackKiB), figure("live objects each", kib, liveKiB),
 	figure("resident, in all", mib, func(r race.Result) float64 { return float64(r.Many.RSS) / (1 << 20) }), figure("peak of the whole run", mib, peakMB),
 }
+
+// syncedMB is the peak until all had synced; a floor has no other one.
+func syncedMB(r race.Result) float64 { return float64(cmp.Or(r.Many.SyncedRSS, r.PeakRSS)) / (1 << 20) }
 
 func outageMost(r race.Result) float64 { return seconds(r.Many.Outage.Most) }
 func outageAll(r race.Result) float64  { return seconds(r.Many.Outage.All) }

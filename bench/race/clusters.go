@@ -3,9 +3,7 @@ package race
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -14,7 +12,7 @@ import (
 	"github.com/rvinformer/informer/factory"
 )
 
-// Clusters are the contestants that follow many clusters: informers, and bare watches.
+// Clusters are the contestants that follow many idle clusters: informers, and bare watches.
 func Clusters() []Contestant {
 	contestant := func(name string, bare bool) Contestant {
 		return Contestant{Entry: Entry{Name: name}, Run: func(ctx context.Context, o Order) (Result, error) { return followClusters(ctx, o, bare) }}
@@ -32,8 +30,6 @@ func followClusters(ctx context.Context, o Order, bare bool) (Result, error) {
 	}
 	var err error
 	switch o.Scenario {
-	case StartClusters:
-		err = c.start()
 	case IdleClusters:
 		err = c.idle()
 	case ChurnClusters:
@@ -55,7 +51,6 @@ type clusters struct {
 	budget  *informer.Budget
 	// follow follows a cluster.
 	follow func(Cluster) ([]member, error)
-	told   atomic.Int64
 	bare   sync.WaitGroup
 	result Result
 }
@@ -74,39 +69,10 @@ func (c *clusters) followInformers(of Cluster) ([]member, error) {
 		return informer.InformerConfig{
 			ExampleObject: &informer.RawObject{},
 			Budget:        c.budget,
-			Handler:       informer.ResourceEventHandlerFuncs{AddFunc: c.add},
+			Handler:       informer.ResourceEventHandlerFuncs{},
 			ErrorHandler:  func(*informer.Reflector, error) {},
 		}
 	})
-}
-
-func (c *clusters) add(interface{}) {
-	c.told.Add(1)
-	if c.Handling > 0 {
-		time.Sleep(c.Handling)
-	}
-}
-
-// start measures until all are synced that nothing is wrong with.
-func (c *clusters) start() error {
-	runtime.GC()
-	clock := c.startStopwatch()
-	var wait []member
-	for _, cluster := range c.Clusters {
-		members, err := c.follow(cluster)
-		if err != nil {
-			return err
-		}
-		if !cluster.Troubled {
-			wait = append(wait, members...)
-		}
-	}
-	if err := synced(c.ctx, wait); err != nil {
-		return err
-	}
-	clock.stop(&c.result)
-	c.result.Objects, c.result.Many.BudgetPeak = int(c.told.Load()), c.budget.Peak()
-	return c.result.notePeakRSS()
 }
 
 // idle measures what informers hold, each with its watch, beyond what those of the first

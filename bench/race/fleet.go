@@ -134,7 +134,7 @@ func (f *fleet) run(ctx context.Context, follow FleetFollower) (err error) {
 	}
 	clock.stop(&f.result)
 	stopProfile()
-	f.result.Objects = int(f.added.Load())
+	f.result.Objects, f.costs.BudgetPeak = int(f.added.Load()), budget.Peak()
 	if f.costs.SyncedRSS, err = peakRSS(); err != nil {
 		return err
 	}
@@ -159,7 +159,10 @@ func (f *fleet) config(cluster, resource int, budget *informer.Budget) informer.
 		ExampleObject: &informer.RawObject{},
 		Budget:        budget,
 		Handler: informer.ResourceEventHandlerFuncs{
-			AddFunc:    func(interface{}) { f.added.Add(1) },
+			AddFunc: func(interface{}) {
+				f.added.Add(1)
+				time.Sleep(f.Handling)
+			},
 			UpdateFunc: func(interface{}, interface{}) { current.Store(int64(time.Since(f.began))) },
 		},
 		ErrorHandler: func(*informer.Reflector, error) {},

@@ -12,10 +12,8 @@ import (
 )
 
 // Loss loses a watch: it cuts the one under way, and answers the next one that goes on from a
-// version with 410, so that its informer has to list. It counts what is read of bodies, and what
-// comes off the sockets.
+// version with 410, so that its informer has to list. It counts what comes off the sockets.
 type Loss struct {
-	read  atomic.Int64
 	meter meter
 
 	mu sync.Mutex
@@ -60,16 +58,14 @@ func (l lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return gone(r), nil
 	}
 	response, err := l.next.RoundTrip(r)
-	if err != nil {
-		return nil, err
+	if err != nil || !watching {
+		return response, err
 	}
-	body := &countedBody{ReadCloser: response.Body, read: &l.read}
+	body := &cutBody{ReadCloser: response.Body}
 	response.Body = body
-	if watching {
-		l.mu.Lock()
-		l.cut = body.end
-		l.mu.Unlock()
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = body.end
 	return response, nil
 }
 
@@ -91,21 +87,20 @@ func gone(r *http.Request) *http.Response {
 	}
 }
 
-type countedBody struct {
+// cutBody is the body of a watch that may be cut.
+type cutBody struct {
 	io.ReadCloser
-	read  *atomic.Int64
 	ended atomic.Bool
 }
 
 // end has the body end as if the server had ended it.
-func (c *countedBody) end() error {
+func (c *cutBody) end() error {
 	c.ended.Store(true)
 	return c.Close()
 }
 
-func (c *countedBody) Read(p []byte) (int, error) {
+func (c *cutBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	c.read.Add(int64(n))
 	if err != nil && c.ended.Load() {
 		err = io.EOF
 	}

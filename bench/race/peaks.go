@@ -44,10 +44,10 @@ func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func()
 	if err := forgetPeakRSS(); err != nil {
 		return nil, err
 	}
-	before, clock := l.read.Load(), (&Target{}).startStopwatch()
+	clock := (&Target{}).startStopwatch()
 	l.lose()
 	// The informer waits before it lists.
-	for l.read.Load()-before < before/2 {
+	for l.meter.total()-p.StartReceived < p.StartReceived/2 {
 		if err := l.quiet(ctx); err != nil {
 			return nil, err
 		}
@@ -69,17 +69,17 @@ func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func()
 	return p, err
 }
 
-// quiet waits until nothing is read and this process does nothing, for a second.
+// quiet waits until nothing comes and this process does nothing, for a second.
 func (l *Loss) quiet(ctx context.Context) error {
 	const idle = 20 * time.Millisecond // of CPU in a second: timers, and this
 	for {
-		read, cpu := l.read.Load(), CPUTime()
+		received, cpu := l.meter.total(), CPUTime()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
-		if l.read.Load() == read && CPUTime()-cpu < idle && !l.due() {
+		if l.meter.total() == received && CPUTime()-cpu < idle && !l.due() {
 			return nil
 		}
 	}

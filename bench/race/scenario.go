@@ -38,8 +38,6 @@ const (
 	// Ways is for floors of the ways to read a set. They start cold.
 	Ways Scenario = "ways"
 
-	// StartClusters: informers of many clusters, until all are synced.
-	StartClusters Scenario = "start"
 	// IdleClusters: their watches established.
 	IdleClusters Scenario = "idle"
 	// ChurnClusters: informers are added and removed again and again.
@@ -101,27 +99,24 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 	if t.source, err = c.Connect(&t.Target); err != nil {
 		return Result{}, err
 	}
-	switch o.Scenario {
-	case ColdStart:
-		err = t.startCold(ctx)
-	case Relist:
-		err = t.startAgain(ctx)
-	case SlowHandler:
-		err = t.startSlowly(ctx)
-	case WatchBurst:
-		err = t.readBurst(ctx)
-	case Audit:
-		err = t.audit(ctx)
-	case Idle:
-		err = t.idleAround(ctx)
-	case Restart:
-		err = t.restart(ctx)
-	case Remember:
-		err = t.remember(ctx)
-	default:
-		err = errors.New("there is no such scenario")
+	measure := trials[o.Scenario]
+	if measure == nil {
+		return Result{}, errors.New("there is no such scenario")
 	}
+	err = measure(t, ctx)
 	return t.result, err
+}
+
+// trials are what is done in the scenarios that need a server.
+var trials = map[Scenario]func(*trial, context.Context) error{
+	ColdStart:   (*trial).startCold,
+	Relist:      (*trial).startAgain,
+	SlowHandler: (*trial).startSlowly,
+	WatchBurst:  (*trial).readBurst,
+	Audit:       (*trial).audit,
+	Idle:        (*trial).idleAround,
+	Restart:     (*trial).restart,
+	Remember:    (*trial).remember,
 }
 
 // follow follows the set until stop, which waits.

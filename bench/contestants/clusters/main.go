@@ -3,4 +3,6 @@ package main
 
 import "github.com/rvinformer/informer/bench/race"
 
-func main() { race.Main(race.Clusters()...) }
+func main() {
+	race.Main(append(race.Clusters(), race.Fleet("starting-leases", race.FollowLeases))...)
+}
