@@ -173,16 +173,16 @@ func messages(err error) string {
 	return text
 }
 
-// maxRetryAfter bounds what a server may ask for: one wrong number must not silence an
+// MaxRetryAfter bounds what a server may ask for: one wrong number must not silence an
 // informer for days.
-const maxRetryAfter = 5 * time.Minute
+const MaxRetryAfter = 5 * time.Minute
 
 // RetryAfter is how long to leave the server alone after err: as long as it asks for, and
-// maxRetryAfter at most; zero if it did not say, or said a time that is over.
+// MaxRetryAfter at most; zero if it did not say, or said a time that is over.
 func RetryAfter(err error) time.Duration {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	if !ok {
 		return 0
 	}
-	return min(time.Duration(max(0, seconds))*time.Second, maxRetryAfter)
+	return min(time.Duration(max(0, seconds))*time.Second, MaxRetryAfter)
 }

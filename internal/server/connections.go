@@ -133,6 +133,7 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if isError(response) {
 		readErrorBody(response)
+		e.obey(response)
 		return response, nil
 	}
 	if e == nil || !e.tells {

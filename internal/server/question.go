@@ -54,6 +54,7 @@ func (s *Server) ask(ctx context.Context) {
 		body.Close()
 		return
 	}
+	err = e.withDelay(err)
 	var answer apierrors.APIStatus
 	switch {
 	case ctx.Err() != nil, !sent, report.ClassOf(err) == api.ErrorUnauthorized: // nothing was learnt

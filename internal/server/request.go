@@ -66,6 +66,8 @@ type exchange struct {
 	asks bool
 	// symptom is how it has failed.
 	symptom symptom
+	// delay is for how many seconds the head of the answer asks to leave the server alone.
+	delay int
 }
 
 type exchangeKey struct{}

@@ -144,7 +144,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	e := &exchange{Request: how, tells: true, unzips: r.compresses()}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
-		return nil, r.explain(err)
+		return nil, r.explain(e.withDelay(err))
 	}
 	e.forgetHead()
 	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost}, nil

@@ -1,7 +1,9 @@
 package servers_test
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -45,4 +47,87 @@ func TestLongRetryAfterIsCutToFiveMinutes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server may say in the head of its answer alone when to come again, in seconds or as a date.
+func TestRetryAfterIsObeyedInEveryForm(t *testing.T) {
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"message":"busy"}`
+	inSeconds := func(until time.Time) string { return strconv.Itoa(int(time.Until(until) / time.Second)) }
+	asDate := func(until time.Time) string { return until.UTC().Format(http.TimeFormat) }
+	for _, test := range []struct {
+		name, contentType, body string
+		says                    func(until time.Time) string
+	}{
+		{"seconds with a text", "text/plain", "busy", inSeconds},
+		{"seconds with a Status", "application/json", status, inSeconds},
+		{"date with a text", "text/plain", "busy", asDate},
+		{"date with a Status", "application/json", status, asDate},
+		{"date with a page", "text/html", "<html>busy</html>", asDate},
+	} {
+		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+			for _, verb := range []string{"list", "watch"} {
+				t.Run(fmt.Sprint(test.name, " ", code, " ", verb), func(t *testing.T) {
+					var until time.Time // belongs to the one informer
+					var early atomic.Int32
+					busy := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+						if harness.IsWatch(r) != (verb == "watch") {
+							return true
+						}
+						if until.IsZero() {
+							until = time.Now().Add(2 * time.Minute)
+						} else {
+							early.Add(1)
+						}
+						if !time.Now().Before(until) {
+							return true
+						}
+						w.Header().Set("Content-Type", test.contentType)
+						w.Header().Set("Retry-After", test.says(until))
+						w.WriteHeader(code)
+						_, _ = w.Write([]byte(test.body))
+						return false
+					})
+					harness.Bubble(t, informertest.Options{Wrap: busy}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1")
+						var r harness.Recorder
+						i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+						defer harness.Start(i.RunWithContext)()
+						time.Sleep(119 * time.Second)
+						require.Zero(t, early.Load())
+						require.Error(t, i.Status().LastError)
+						time.Sleep(2 * time.Second)
+						require.NoError(t, i.Status().LastError)
+						w.RequireState(&r)
+					})
+				})
+			}
+		}
+	}
+}
+
+// An audit waits for five minutes at most, too: the other informers of the server wait for their
+// turn meanwhile.
+func TestLongRetryAfterOfAnAuditIsCutToFiveMinutes(t *testing.T) {
+	var busy atomic.Bool
+	tomorrow := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if harness.IsWatch(r) || !busy.CompareAndSwap(true, false) {
+			return true
+		}
+		w.Header().Set("Retry-After", "86400")
+		http.Error(w, "tomorrow", http.StatusServiceUnavailable)
+		return false
+	})
+	harness.Bubble(t, informertest.Options{Wrap: tomorrow}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		busy.Store(true)
+		began := time.Now()
+		report, err := i.Audit(t.Context(), informer.AuditOptions{})
+		require.NoError(t, err)
+		require.Zero(t, report.Differences())
+		require.False(t, busy.Load())
+		require.InDelta(t, 5*time.Minute, time.Since(began), float64(time.Second))
+	})
 }
