@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/rvinformer/informer/internal/redact"
 )
 
 const (
@@ -107,7 +109,7 @@ func (r *renewal) look(while time.Duration) {
 	defer r.mu.Unlock()
 	r.looking = false
 	if err != nil && (r.problem == nil || r.problem.Error() != err.Error()) {
-		klog.Background().Error(err, "TLS files cannot be used, the former ones stay in use", "server", r.config.Host)
+		klog.Background().Error(err, "TLS files cannot be used, the former ones stay in use", "server", redact.Text(r.config.Host))
 	}
 	r.problem = err
 }
@@ -137,7 +139,7 @@ func (r *renewal) replace(next connections, digest tlsDigest) {
 	}
 	r.mu.Unlock()
 	former.CloseIdleConnections()
-	klog.Background().V(1).Info("TLS files have changed, requests take new connections", "server", r.config.Host, "clientCertificate", ends)
+	klog.Background().V(1).Info("TLS files have changed, requests take new connections", "server", redact.Text(r.config.Host), "clientCertificate", ends)
 }
 
 // opened notes an open watch. Digest is of the files that its connection was made with.

@@ -2,11 +2,44 @@ package server
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
+	"github.com/rvinformer/informer/internal/selfsigned"
 )
+
+// The address of a server may have a password in it, which is not logged with what becomes of the
+// files.
+func TestLogOfReplacedFilesHasNoPassword(t *testing.T) {
+	defer klog.CaptureState().Restore()
+	log := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(1)))
+	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
+	path := filepath.Join(t.TempDir(), "ca")
+	replace := func() {
+		_, authority, err := selfsigned.Certificate()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, authority, 0o600))
+	}
+	replace()
+	config := &rest.Config{Host: "https://admin:hunter2@127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAFile: path}}
+	r, err := newRenewal(config, tlsFilesOf(config), newPresence(config.Host), newAcquaintance())
+	require.NoError(t, err)
+	replace()
+	r.look(0)
+	require.NoError(t, os.Remove(path))
+	r.look(0)
+	text := log.GetSink().(ktesting.Underlier).GetBuffer().String()
+	require.Contains(t, text, "TLS files have changed")
+	require.Contains(t, text, "TLS files cannot be used")
+	require.Contains(t, text, "127.0.0.1:1")
+	require.NotContains(t, text, "hunter2")
+}
 
 // Content that a configuration has itself comes before its files, as in client-go.
 func TestFilesOfConfigurationThatHasContent(t *testing.T) {
