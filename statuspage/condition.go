@@ -30,8 +30,13 @@ type kind struct {
 	advice string
 }
 
-// kinds are in the order in which they are shown.
+// unknown stands for a reason that the page does not know, and for none.
+const unknown informer.ConditionReason = "Unknown"
+
+// kinds are in the order in which they are shown. The first is that of all reasons that the page does
+// not know: they are as bad as the worst.
 var kinds = []kind{
+	{unknown, wrong, "The page does not know this condition. Read the message, and the documentation of the informer."},
 	{informer.ReasonUnauthorized, wrong, "Renew the credentials that the program uses for this server."},
 	{informer.ReasonForbidden, wrong, "Allow the program to list and watch the resource: the message names the permission."},
 	{informer.ReasonNotFound, wrong, "Install the CRD, or correct the version. The informer begins by itself, within a minute, once the server has the resource."},
@@ -62,17 +67,11 @@ var ranks = func() map[informer.ConditionReason]int {
 	return ranks
 }()
 
-// rankOf returns the place of a reason in kinds. One that the page does not know is as bad as the
-// worst.
+// rankOf returns the place of a reason in kinds.
 func rankOf(reason informer.ConditionReason) int { return ranks[reason] }
 
 // kindOf returns what is known of a reason.
-func kindOf(reason informer.ConditionReason) kind {
-	if i, ok := ranks[reason]; ok {
-		return kinds[i]
-	}
-	return kind{reason: reason, level: wrong}
-}
+func kindOf(reason informer.ConditionReason) kind { return kinds[rankOf(reason)] }
 
 // knownReason reports whether there is such a reason.
 func knownReason(reason string) bool {

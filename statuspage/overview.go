@@ -112,7 +112,7 @@ func identityOf(n name) identity {
 func conditionOf(c informer.Condition) condition {
 	reason := c.Reason
 	if reason == "" {
-		reason = "Unknown"
+		reason = unknown
 	}
 	return condition{Reason: reason, Level: kindOf(c.Reason).level.String(), Message: shown(c.Message), Since: utc(c.Since)}
 }

@@ -1,6 +1,8 @@
 package statuspage_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -34,6 +36,30 @@ func TestWhatIsWrongComesFirst(t *testing.T) {
 	remove()
 	require.Equal(t, []string{"north", "west", "east"}, ask(t, page, "").clusters())
 	require.Contains(t, get(t, page, http.StatusOK, "/"), "1 of 3 informers has something wrong.")
+}
+
+// A condition that the page does not know, or none, as a Source of one's own may have, is counted as
+// such, and not as another one.
+func TestUnknownConditionsAreCountedAsUnknown(t *testing.T) {
+	page, now := statuspage.New(), time.Now()
+	for cluster, reason := range map[string]informer.ConditionReason{"east": "", "west": "Odd", "north": informer.ReasonUnauthorized} {
+		s := current(now)
+		s.Condition.Reason = reason
+		page.Add(ofPods(cluster), with(s))
+	}
+	var a struct {
+		Conditions []struct {
+			Reason, Level string
+			Informers     int
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(get(t, page, http.StatusOK, "/?format=json")), &a))
+	require.Len(t, a.Conditions, 2)
+	require.Equal(t, "Unknown wrong 2", fmt.Sprint(a.Conditions[0].Reason, " ", a.Conditions[0].Level, " ", a.Conditions[0].Informers))
+	require.Equal(t, "Unauthorized wrong 1", fmt.Sprint(a.Conditions[1].Reason, " ", a.Conditions[1].Level, " ", a.Conditions[1].Informers))
+	require.ElementsMatch(t, []string{"east", "west"}, ask(t, page, "?condition=Unknown").clusters())
+	require.Equal(t, []string{"north"}, ask(t, page, "?condition=Unauthorized").clusters())
+	require.Contains(t, get(t, page, http.StatusOK, "/informer/west/_/v1/pods/dynamic"), "Odd")
 }
 
 func TestZeroValueIsAPage(t *testing.T) {

@@ -177,8 +177,8 @@ func (q query) ClusterName() string {
 func (q query) selects(r *row) bool {
 	l := r.name.labels
 	switch {
-	case q.Level != "" && kindOf(r.condition.Reason).level.String() != q.Level,
-		q.Condition != "" && r.condition.Reason != informer.ConditionReason(q.Condition),
+	case q.Level != "" && kinds[r.rank].level.String() != q.Level,
+		q.Condition != "" && kinds[r.rank].reason != informer.ConditionReason(q.Condition),
 		q.Cluster != nil && l.Cluster != *q.Cluster,
 		q.Resource != nil && resourceOf(l) != *q.Resource:
 		return false
