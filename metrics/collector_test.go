@@ -211,7 +211,7 @@ func TestTextIsThatOfARegistry(t *testing.T) {
 		c := metrics.NewCollector()
 		c.AddBudget("a \"budget\" \\ \xff", informer.NewBudget(3))
 		c.Add(podLabels, busy)
-		c.Add(metrics.Labels{Cluster: "a \xff", Informer: "a\"b\\c\nd"}, state{})
+		c.Add(metrics.Labels{Cluster: "a \xff", Informer: "a\"b\\c\nd"}, state{Condition: informer.Condition{Reason: "a \"reason\" \xff"}})
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: &cache.ListWatch{
 				ListFunc: func(metav1.ListOptions) (runtime.Object, error) {

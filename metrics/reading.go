@@ -159,6 +159,7 @@ func (r *reading) count(reason informer.ConditionReason) {
 	if reason == "" {
 		return
 	}
+	reason = informer.ConditionReason(valid(string(reason))) // a Source may have one of its own
 	for i := range r.reasons {
 		if r.reasons[i].reason == reason {
 			r.reasons[i].informers++

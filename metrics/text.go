@@ -48,7 +48,7 @@ func (c *Collector) WriteText(w io.Writer) error {
 				t.histogram(f.name, labels.text, h)
 			} else {
 				at := labels.place(f.by)
-				t.sample(f.name, "", labels.text[:at], f.by, kind, labels.text[at:], value)
+				t.sample(f.name, "", labels.text[:at], f.by, escaped.Replace(kind), labels.text[at:], value)
 			}
 		}
 		for i, r := range all {
