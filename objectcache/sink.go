@@ -39,7 +39,7 @@ type storeSink struct {
 	// reading is the generation under way, nil without one.
 	reading generation
 	trust   recency.Trust
-	// deleted, unless it is nil, is called with each deletion that is stored.
+	// deleted, unless it is nil, is called with each deletion: see noteDeletion.
 	deleted atomic.Pointer[func(key, resourceVersion string)]
 	// covers tells whether the store has everything up to observed. Both are changed while the
 	// changelog is applied to.
@@ -210,6 +210,14 @@ func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 	return nil
 }
 
+// noteDeletion tells an audit of a deletion before readers see it. An empty key stands for those of
+// a list.
+func (s *storeSink) noteDeletion(key, resourceVersion string) {
+	if deleted := s.deleted.Load(); deleted != nil {
+		(*deleted)(key, resourceVersion)
+	}
+}
+
 // delete deletes the object of last.key. Known tells that last is its last state.
 func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 	if s.reading != nil {
@@ -220,15 +228,13 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 	i := s.informer
 	i.changelog.applying.Lock()
 	defer i.changelog.applying.Unlock()
+	s.noteDeletion(last.key, last.version.ResourceVersion)
 	old := i.objects.remove(last.key).old
 	if old.IsZero() {
 		last.release()
 		return
 	}
 	i.changed()
-	if deleted := s.deleted.Load(); deleted != nil {
-		(*deleted)(last.key, last.version.ResourceVersion)
-	}
 	e := event{old: &old, unknown: true, arrived: at}
 	if known { // an object that could not be read has no form
 		if gone := i.objects.detached(last); sameObject(old, gone) {
@@ -336,6 +342,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		i.changelog.applying.Lock()
 		defer i.changelog.applying.Unlock()
 		added, at := &batch{initial: initial, order: byBirth}, moment.Now()
+		g.noteDeletion("", "")
 		for c := range reading.end(resourceVersion, complete) {
 			i.changed()
 			if c.old.IsZero() {

@@ -51,8 +51,9 @@ type Server interface {
 // Informer is an informer that is audited: what it has acknowledged, and how far it is.
 type Informer interface {
 	Copy
-	// OnDeletion has deleted called with each deletion that is acknowledged until stop, and the
-	// resource version that came with it: empty, or that of an older state, if a list found it.
+	// OnDeletion has deleted called with each deletion, before it is acknowledged, until stop, and
+	// the resource version that came with it: empty, or that of an older state, if a list found it.
+	// An empty key stands for deletions that are not told one by one.
 	OnDeletion(deleted func(key, resourceVersion string)) (stop func())
 	// Acknowledged returns the resource version up to which everything is acknowledged.
 	Acknowledged() string

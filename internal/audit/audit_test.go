@@ -266,6 +266,67 @@ func TestMoreDifferencesAreCountedOnly(t *testing.T) {
 	require.Len(t, r.Found[audit.Superfluous].First, audit.MaxDifferences)
 }
 
+// counting counts how often the server is asked for one key.
+type counting struct {
+	*cluster
+	asks int
+}
+
+func (c *counting) Ask(ctx context.Context, key string, each func(audit.Item)) (audit.Page, error) {
+	c.asks++
+	return c.cluster.Ask(ctx, key, each)
+}
+
+// Of many objects that are missing, the server is asked for the first ones only. What is deleted
+// meanwhile is right all the same, whatever version its deletion carries.
+func TestManyMissingObjectsAreNotAskedForOneByOne(t *testing.T) {
+	const missing = 5 * audit.MaxDifferences
+	for seed := range uint64(10) {
+		c := &counting{cluster: newCluster(rand.New(rand.NewPCG(seed, 0)), 60)}
+		for n := range missing { // the list shows them first
+			c.put(fmt.Sprintf("a/!%04d", n))
+		}
+		c.await(c.version)
+		for n := range missing {
+			delete(c.copied, fmt.Sprintf("a/!%04d", n))
+		}
+		r, err := audit.Run(t.Context(), audit.Options{Informer: c.cluster, Server: c})
+		require.NoError(t, err)
+		require.Equal(t, missing, r.Count())
+		require.Equal(t, missing, r.Found[audit.Missing].Count)
+		require.LessOrEqual(t, c.asks, audit.MaxDifferences+100)
+	}
+}
+
+// An informer that does not tell what it deletes is not believed about it.
+func TestDeletionsThatAreNotToldAreAskedFor(t *testing.T) {
+	const missing = 3 * audit.MaxDifferences
+	c := &counting{cluster: newCluster(rand.New(rand.NewPCG(1, 0)), 0)}
+	for n := range missing {
+		c.put(fmt.Sprintf("b/%04d", n))
+	}
+	c.put("c/gone")
+	c.await(c.version)
+	clear(c.copied)
+	r, err := audit.Run(t.Context(), audit.Options{Informer: silent{c.cluster}, Server: c})
+	require.NoError(t, err)
+	require.Equal(t, missing, r.Count())
+	require.Equal(t, missing+1, c.asks)
+}
+
+// silent is an informer that has a list delete something at once.
+type silent struct{ *cluster }
+
+func (s silent) OnDeletion(deleted func(key, resourceVersion string)) (stop func()) {
+	deleted("", "")
+	return func() {}
+}
+
+func (s silent) Await(ctx context.Context, resourceVersion string) error {
+	s.remove("c/gone")
+	return s.cluster.Await(ctx, resourceVersion)
+}
+
 func TestRepairedCountsAllThatDifferNoMore(t *testing.T) {
 	const n = 3 * audit.MaxDifferences
 	c := newCluster(rand.New(rand.NewPCG(1, 0)), 0)

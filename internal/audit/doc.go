@@ -11,7 +11,8 @@
 //   - W is not newer than L: stale. The informer has taken everything up to L, and not this.
 //   - The informer has no such key: right if it has acknowledged a deletion newer than L. If that
 //     is not known, the server is asked for the key. It is missing if the server still has it in
-//     version V.
+//     version V. When so many are missing that the others are only counted, the server is not asked
+//     for those that the informer has deleted none of.
 //   - The informer has a key that the list does not show, in a version that is not newer than L:
 //     superfluous.
 //

@@ -204,8 +204,14 @@ func (p *pass) judgeUnlisted(ctx context.Context, key string, own keytable.Versi
 
 // judgeUnknown judges an object of the list that the informer does not have. A deletion may carry
 // the version of the state that it ended, and a list that finds one has none: so the server is
-// asked whether the object is still there.
+// asked whether the object is still there. Where many are missing, it is asked only if the informer
+// may have deleted the object: with a request for each, the audit would take longer than the server
+// keeps the list.
 func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
+	if p.report.Found[Missing].Count >= MaxDifferences && !p.gone.may(s.key) {
+		p.report.add(Missing, Difference{Key: s.key, Server: s.server})
+		return nil
+	}
 	for range maxAsks {
 		now, has, err := p.ask(ctx, s.key)
 		switch {

@@ -16,13 +16,24 @@ type audit struct {
 	closed bool
 }
 
-// OnDeletion has deleted called with each deletion that is acknowledged, and the resource version
-// that came with it: empty, or that of an older state, if a list found it. Nil ends that. It must
-// not call the queue.
+// OnDeletion has deleted called with each deletion, before it is acknowledged, and the resource
+// version that came with it: empty, or that of an older state, if a list found it. With an empty key
+// it is called when the queue is closed, which is not told of others. Nil ends that. It must not call
+// the queue.
 func (q *Queue) OnDeletion(deleted func(key, resourceVersion string)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.audit.deleted = deleted
+	if q.audit.closed {
+		q.endAuditLocked()
+	}
+}
+
+// endAuditLocked tells an audit that the queue is closed: others may delete from now on.
+func (q *Queue) endAuditLocked() {
+	if q.audit.deleted != nil {
+		q.audit.deleted("", "")
+	}
 }
 
 // Generation is the number of the newest generation.

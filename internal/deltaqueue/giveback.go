@@ -21,10 +21,10 @@ func (q *Queue) Done(e *Entry) {
 // deleteLocked acknowledges a deletion with the version that came with it. What has replaced an
 // object is proof of its end, too.
 func (q *Queue) deleteLocked(key string, v keytable.Version) {
-	q.known.Delete(key)
 	if q.audit.deleted != nil {
 		q.audit.deleted(key, v.ResourceVersion)
 	}
+	q.known.Delete(key)
 }
 
 // Drop gives an entry up without acknowledging it: the table of known versions stays, so that the

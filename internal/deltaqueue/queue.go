@@ -319,6 +319,7 @@ func (q *Queue) Close() {
 		}
 	}
 	q.audit.closed = true
+	q.endAuditLocked()
 	q.advancedLocked()
 }
 
