@@ -43,12 +43,18 @@ func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err 
 		return "", false, nil
 	}
 	f, err := k.decode(ctx)
-	if f == nil || err != nil || f.content.Metadata[checkpoint.MetadataResourceVersion] == k.saved.resume && k.Versions.Equal(f.content) {
+	if f == nil || err != nil || k.isOwn(f.content) {
 		return "", false, err
 	}
 	f.content.Lacks = k.left.unsaved
 	resume, err = k.use(ctx, f)
 	return resume, err == nil, err
+}
+
+// isOwn reports whether a later run takes what the store has for what the last one has left there. If
+// that could not save all it knew, the resource version of its last save tells.
+func (k *Keeper) isOwn(s known.Saved) bool {
+	return s.Metadata[checkpoint.MetadataResourceVersion] == k.saved.resume && (k.left.unsaved || k.Versions.Equal(s))
 }
 
 // use acts on what the store has. It returns the resource version to go on from.
