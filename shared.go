@@ -124,18 +124,16 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	return h, nil
 }
 
-// usesLocked is the handler with a Storage, which may have been removed and not have ended; nil if
-// there is none.
+// usesLocked is the handler with a Storage; nil if there is none.
 func (s *SharedResourceVersionInformer) usesLocked(storage *ResourceVersionStorage) *HandlerRegistration {
 	if storage == nil {
 		return nil
 	}
-	for _, h := range slices.Concat(s.handlers, s.leaving) {
-		if h.informer.flow.Versions == &storage.versions {
-			return h
-		}
+	i := slices.IndexFunc(s.handlers, func(h *HandlerRegistration) bool { return h.informer.flow.Versions == &storage.versions })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return s.handlers[i]
 }
 
 // configFor is the configuration of a handler's informer. The error says what is wrong with config.

@@ -100,32 +100,6 @@ func TestHandlerThatIsRemovedMeanwhileEndsNothingForTheOthers(t *testing.T) {
 	}
 }
 
-// The Storage of a handler that was removed is refused until its last call has returned: with it,
-// the new handler would not begin.
-func TestStorageOfAHandlerThatHasNotEnded(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(3)...)
-		s := harness.Share(w, informer.InformerConfig{})
-		returned, storage := make(chan struct{}), informer.NewResourceVersionStorage()
-		h, err := s.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{Before: func(string) { <-returned }}, Storage: storage})
-		require.NoError(t, err)
-		defer harness.Start(s.RunWithContext)()
-		returns := sync.OnceFunc(func() { close(returned) })
-		defer returns()
-		synctest.Wait()
-		s.RemoveHandler(h)
-		next := informer.HandlerConfig{Handler: &harness.Recorder{}, Storage: storage}
-		_, err = s.AddHandler(next)
-		require.EqualError(t, err, `handler "pods/2": its Storage is that of the handler "pods/1"`)
-		returns()
-		<-h.Done()
-		h, err = s.AddHandler(next)
-		require.NoError(t, err)
-		synctest.Wait()
-		require.True(t, h.HasSynced())
-	})
-}
-
 // Bytes are counted although the handler has gone for which their watch was opened.
 func TestBytesOfAWatchCountAfterItsHandlerHasGone(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
