@@ -38,8 +38,8 @@ func (q *Queue) Drop(e *Entry) {
 
 // refuseLocked notes that what an entry ends with is not tried again.
 func (q *Queue) refuseLocked(e *Entry) {
-	if q.refusals != nil {
-		q.refusals.Refuse(e.Key, e.Version.ResourceVersion, e.generation)
+	if refusals, ok := q.known.(Refusals); ok {
+		refusals.Refuse(e.Key, e.Version.ResourceVersion, e.generation)
 	}
 }
 

@@ -39,8 +39,8 @@ type Known interface {
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }
 
-// Refusals remembers the states that the consumer was given in vain and that are not tried again. The
-// queue calls it while it holds its own lock; Refusals must not call the queue.
+// Refusals is of a Known that also remembers the states that the consumer was given in vain and that
+// are not tried again. It keeps states away that are older than those.
 type Refusals interface {
 	// Refuse notes that a state which a generation showed is not tried again.
 	Refuse(key, resourceVersion string, generation uint64)
@@ -55,8 +55,6 @@ const DefaultLimit = 1000
 type Options struct {
 	// Known is required.
 	Known Known
-	// Refusals, if given, keeps states away that are older than what the consumer has refused.
-	Refusals Refusals
 	// Limit is the number of entries from which on Put waits. Default: DefaultLimit.
 	Limit int
 	// Budget has the bytes of the objects in them, from Put until they are given
@@ -106,7 +104,6 @@ type Options struct {
 // Queue is a bounded queue of deltas. It owns no goroutine.
 type Queue struct {
 	known          Known
-	refusals       Refusals // nil for none
 	limit          int
 	waiting        *waiting.Line
 	skipUnchanged  bool
@@ -156,7 +153,6 @@ func New(opts Options) *Queue {
 	}
 	q := &Queue{
 		known:          opts.Known,
-		refusals:       opts.Refusals,
 		limit:          opts.Limit,
 		skipUnchanged:  opts.SkipUnchanged,
 		everyChange:    opts.EveryChange,
@@ -229,10 +225,10 @@ func (q *Queue) isBeforeRefusalLocked(d Delta) bool {
 }
 
 func (q *Queue) refusedLocked(key string) (resourceVersion string, generation uint64, exists bool) {
-	if q.refusals == nil {
-		return "", 0, false
+	if refusals, ok := q.known.(Refusals); ok {
+		return refusals.Refused(key)
 	}
-	return q.refusals.Refused(key)
+	return "", 0, false
 }
 
 // toldLocked reports whether a generation is under way and has told of the key of d.

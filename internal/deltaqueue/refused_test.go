@@ -15,7 +15,7 @@ import (
 // newRefusingQueue returns a queue that goes on from a version, and what its consumer has.
 func newRefusingQueue(resume string) (*deltaqueue.Queue, *known.Versions) {
 	v := &known.Versions{}
-	return deltaqueue.New(deltaqueue.Options{Known: v, Refusals: v, Resume: resume}), v
+	return deltaqueue.New(deltaqueue.Options{Known: v, Resume: resume}), v
 }
 
 // bury has the consumer refuse the next entry for good.

@@ -164,7 +164,6 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 	}
 	opts := deltaqueue.Options{
 		Known:         f.Versions,
-		Refusals:      f.Versions,
 		Limit:         max(deltaqueue.DefaultLimit, 2*f.Consumer.Max()), // a batch waits while one is handled
 		SkipUnchanged: f.SkipUnchanged,
 		EveryChange:   f.Ordinary,
