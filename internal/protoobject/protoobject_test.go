@@ -145,17 +145,19 @@ func TestChangedObjectLeavesSiblingsAlone(t *testing.T) {
 func TestRunsOfSiblingsAreCopied(t *testing.T) {
 	variables := []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{}}, {Name: "B", Value: strings.Repeat("long", 70)}}
 	message := encoded(t, &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: variables}}}})
-	var pool protoobject.Pool
-	var last *byte
-	for range 1000 { // a pool may lose what it has, above all in a race test
-		var own corev1.Pod
-		require.NoError(t, pool.Unmarshal(message, known, &own))
-		require.Equal(t, variables, own.Spec.Containers[0].Env)
-		value := unsafe.StringData(own.Spec.Containers[0].Env[1].Value)
-		if value == last {
-			return
+	for range 10 { // two runs may share a slot of a pool, for as long as it lives
+		var pool protoobject.Pool
+		var last *byte
+		for range 1000 { // a pool may lose what it has, above all in a race test
+			var own corev1.Pod
+			require.NoError(t, pool.Unmarshal(message, known, &own))
+			require.Equal(t, variables, own.Spec.Containers[0].Env)
+			value := unsafe.StringData(own.Spec.Containers[0].Env[1].Value)
+			if value == last {
+				return
+			}
+			last = value
 		}
-		last = value
 	}
 	t.Fatal("each time decoded")
 }
