@@ -22,23 +22,17 @@ func isRefused(err error) bool {
 	return state != "" && slices.Contains(refusals, state[:2])
 }
 
-// bisection does something with rows that were refused together: with halves of them, halves of
-// those that are refused again, and so on, down to the rows that are refused by themselves. All is in
-// one transaction, with a savepoint for each part.
+// bisection does something with rows: with all of them, with halves of those that are refused
+// together, and so on, down to the rows that are refused by themselves. All is in one transaction,
+// with a savepoint for each part.
 type bisection struct {
 	conn    *pgx.Conn
 	do      func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, first, end int) error
 	refused func(ctx context.Context, i int, err error) error
 }
 
-func (b *bisection) Halves(ctx context.Context, first, end int) error {
-	middle := (first + end) / 2
-	if err := b.Part(ctx, first, middle); err != nil {
-		return err
-	}
-	return b.Part(ctx, middle, end)
-}
-
+// Part does it with the rows from first to end, of which there is at least one: triggers of users
+// may refuse a statement that has no row.
 func (b *bisection) Part(ctx context.Context, first, end int) error {
 	err := b.Try(ctx, first, end)
 	switch {
@@ -47,7 +41,11 @@ func (b *bisection) Part(ctx context.Context, first, end int) error {
 	case end-first == 1:
 		return b.refused(ctx, first, err)
 	}
-	return b.Halves(ctx, first, end)
+	middle := (first + end) / 2
+	if err := b.Part(ctx, first, middle); err != nil {
+		return err
+	}
+	return b.Part(ctx, middle, end)
 }
 
 // Try does it with the rows from first to end, or undoes it if it is refused.
@@ -94,7 +92,7 @@ func (w *writing) mergeParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Bat
 	}
 	b := bisection{conn: conn, do: w.merge, refused: w.refuse}
 	batch.Queue(`TRUNCATE staged_rows`)
-	return b.Halves(ctx, 0, len(w.rows))
+	return b.Part(ctx, 0, len(w.rows))
 }
 
 // softer returns a row in forms that jsonb may take where it refuses the object as it came: with the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/fnv"
 	"io"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
@@ -66,8 +67,13 @@ func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused inf
 	return w.failed, err
 }
 
+// refuse notes why a row is refused, once: one that was not staged may be refused again when nothing
+// is merged for it.
 func (w *writing) refuse(_ context.Context, i int, err error) error {
-	w.failed = append(w.failed, informer.FailedEvent{Index: w.rows[i].event, Err: err})
+	event := w.rows[i].event
+	if !slices.ContainsFunc(w.failed, func(f informer.FailedEvent) bool { return f.Index == event }) {
+		w.failed = append(w.failed, informer.FailedEvent{Index: event, Err: err})
+	}
 	return nil
 }
 

@@ -156,6 +156,31 @@ func TestRefusedRemovals(t *testing.T) {
 	require.Equal(t, map[string]string{"ns/a": "10", "ns/c": "12"}, stored(t, here))
 }
 
+// A trigger of a statement refuses it whatever rows it has, none included. All rows are named then,
+// each once, also one that is refused before it comes to the table.
+func TestStatementsThatATriggerRefuses(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	query(t, address, `CREATE FUNCTION beware() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$`)
+	query(t, address, `CREATE TRIGGER beware BEFORE DELETE ON objects EXECUTE FUNCTION beware()`)
+	odd := placed("ns", "odd", "\x00", "12")
+	for _, events := range [][]informer.Event{{put("a", "10")}, {put("a", "10"), put("b", "11")}, {odd}, {put("a", "10"), odd, put("b", "11")}} {
+		ctx, cancel := context.WithTimeout(t.Context(), soon) // and lastWrite
+		refused := refusedOf(t, write(ctx, here, events...))
+		cancel()
+		require.Len(t, refused, len(events))
+		for i, err := range refused {
+			if events[i].Key == "ns/odd" {
+				require.ErrorContains(t, err, "invalid byte sequence")
+			} else {
+				require.EqualError(t, err, "ERROR: not now (SQLSTATE P0001)")
+			}
+		}
+	}
+	require.Empty(t, stored(t, here))
+}
+
 // An event that has no JSON is not written, and stops no other.
 func TestEventsWithoutJSON(t *testing.T) {
 	overBoth(t, func(t *testing.T, address string) {
