@@ -70,8 +70,11 @@ func (p Place) Verify(ctx context.Context, source cache.Lister, options VerifyOp
 	}
 	v := verification{place: p, source: cache.ToListerWithContext(source), options: options, seed: maphash.MakeSeed(),
 		listed: make(map[uint64]struct{}), different: make(map[cache.ObjectName]string)}
-	if err := v.run(ctx); err != nil {
-		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, p.sink.checked(err))
+	if err := p.sink.checked(v.run(ctx)); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // what was interrupted knows no cause
+		}
+		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, err)
 	}
 	for name, reason := range v.different {
 		v.report.Differences = append(v.report.Differences, Difference{name.String(), reason})

@@ -2,6 +2,7 @@ package sqlsink_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,10 +115,11 @@ func TestVerifyEnds(t *testing.T) {
 		require.Equal(t, 4, pages.asked)
 
 		pages = &pagesOf{pages: 1, size: 1}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(50*time.Millisecond, cancel)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("enough")
+		time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
 		_, err = here.Verify(ctx, pages, sqlsink.VerifyOptions{Patience: time.Hour})
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, cause)
 		require.ErrorContains(t, err, "verifying here pods: ")
 	})
 }
