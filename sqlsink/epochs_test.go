@@ -122,6 +122,49 @@ func TestStalledWriterIsPassedBy(t *testing.T) {
 	require.Equal(t, map[string]string{"ns/a": "13"}, stored(t, now))
 }
 
+// Of two transactions of a place that a stalled writer has under way, one waits for the other, and
+// the next owner for the one that waits.
+func TestStalledWriterWithTwoTransactionsIsPassedBy(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	one, two := pair(t, address)
+	here, now := unitOf(one, "here", informer.Shard{}), unitOf(two, "here", informer.Shard{})
+	require.NoError(t, write(at(t, 1), here, put("a", "10")))
+	var stalled [2]*pgx.Conn
+	for i := range stalled { // the one that begins first is the one that waits
+		conn, err := pgx.Connect(t.Context(), address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+		_, err = conn.Exec(t.Context(), `BEGIN; SELECT txid_current()`)
+		require.NoError(t, err)
+		stalled[i] = conn
+	}
+	const fence = `SELECT FROM units FOR SHARE; UPDATE mirror_writes SET written = written + 1`
+	_, err := stalled[1].Exec(t.Context(), fence)
+	require.NoError(t, err)
+	waited := make(chan error)
+	go func() {
+		_, err := stalled[0].Exec(context.WithoutCancel(t.Context()), fence)
+		waited <- err
+		close(waited)
+	}()
+	defer func() {
+		_ = stalled[1].Close(context.WithoutCancel(t.Context()))
+		for range waited { // the test has failed
+		}
+	}()
+	require.Eventually(t, func() bool {
+		return query(t, address, `SELECT cardinality(pg_blocking_pids($1))`, int32(stalled[0].PgConn().PID()))[0] == "1"
+	}, soon, 10*time.Millisecond)
+
+	claim(t, now, 2)
+	require.NoError(t, <-waited)
+	for _, conn := range stalled {
+		_, err := conn.Exec(t.Context(), "COMMIT")
+		require.Error(t, err, "its session was ended")
+	}
+}
+
 // Two writers have a part of the UIDs, or of the namespaces, each. They touch their own rows only,
 // whatever the order in which they write.
 func TestWritersOfTwoShards(t *testing.T) {
