@@ -165,6 +165,32 @@ func TestStalledWriterWithTwoTransactionsIsPassedBy(t *testing.T) {
 	}
 }
 
+// A claim sees what it has waited for, whatever isolation the database or the account has by itself.
+func TestClaimWaitsInEveryIsolation(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := unitOf(opened(t, sqlsink.Config{Address: address + "&default_transaction_isolation=serializable", Shards: 1}), "here", informer.Shard{})
+	require.NoError(t, write(at(t, 1), here, put("a", "10")))
+	for epoch := int64(1); epoch < 3; epoch++ {
+		conn, err := pgx.Connect(t.Context(), address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+		_, err = conn.Exec(t.Context(), `BEGIN; SELECT FROM units FOR SHARE; UPDATE mirror_writes SET written = written + 1`)
+		require.NoError(t, err)
+		claimed := make(chan error, 1)
+		ctx := at(t, epoch)
+		go func() {
+			_, err := here.Storage(ctx)
+			claimed <- err
+		}()
+		require.Eventually(t, func() bool {
+			return query(t, address, `SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`, int32(conn.PgConn().PID()))[0] == "1"
+		}, soon, 10*time.Millisecond)
+		_, _ = conn.Exec(t.Context(), `COMMIT`) // on a busy machine the claim may have ended it
+		require.NoError(t, <-claimed)
+	}
+}
+
 // Two writers have a part of the UIDs, or of the namespaces, each. They touch their own rows only,
 // whatever the order in which they write.
 func TestWritersOfTwoShards(t *testing.T) {

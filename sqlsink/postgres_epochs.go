@@ -55,7 +55,7 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 		conn := acquired.Conn()
 		defer p.endBlockers(ctx, conn.PgConn().PID())()
 		var written int64
-		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, func(tx pgx.Tx) error {
 			var batch pgx.Batch
 			if stored < epoch {
 				batch.Queue(`INSERT INTO units (unit, epoch) VALUES ($1, $2)
