@@ -61,7 +61,7 @@ type (
 //
 // A Run that follows another one of the informer goes on from what that has left. If the store has
 // something else by then, another process has used it meanwhile, and the Run goes on from that,
-// unless the program has changed the Storage since.
+// unless the program has changed the Storage since that was saved.
 //
 // A checkpoint belongs to the data that the handler keeps: restore or drop the two together. A
 // handler that keeps resource versions with its data can be protected better, by a Storage that

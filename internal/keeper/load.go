@@ -34,12 +34,13 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 // reload reads the content of the store for a later run of the informer. If that is not what the last
 // one has left there, another process has used the store meanwhile: what it has saved is what the
 // handler's data is of now, and takes the place of what is known. It does not where others have
-// changed the known versions since, as a program does that fills them from its data.
+// changed the known versions since, as a program does that fills them from its data, or where the last
+// run could not save what they have changed.
 func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err error) {
 	if k.journal != nil {
 		k.journal.Stop() // another process may have used the store meanwhile
 	}
-	if k.Versions.Changes() != k.left.changes {
+	if k.Versions.Changes() != k.left.changes || k.Versions.Edits() != k.savedEdits {
 		return "", false, nil
 	}
 	f, err := k.decode(ctx)
@@ -75,6 +76,9 @@ func (k *Keeper) use(ctx context.Context, f *found) (resume string, err error) {
 	}
 	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()); err != nil {
 		return "", err
+	}
+	if ctx.Err() != nil { // the run is over, and the next one is to find things as the last one has left them
+		return "", context.Cause(ctx)
 	}
 	k.Cluster.Learn(v.cluster)
 	return k.adopt(f, v), nil

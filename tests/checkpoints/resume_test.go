@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -560,6 +561,89 @@ func TestASecondRunWritesWhatAFailedSaveLacks(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.RequireState(r)
 	})
+}
+
+// A Run that ends while it reads what another replica has saved leaves that to the next Run.
+func TestASecondRunThatEndsWhileItReads(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		lead := func(i informer.ResourceVersionInformer, what func()) {
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			what()
+			time.Sleep(time.Minute)
+			w.RequireState(r)
+			stop()
+		}
+		i, other := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}), harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		lead(i, func() {})
+		lead(other, func() { w.CreatePods("a/long") })
+		ctx, cancel := context.WithCancel(t.Context())
+		s.OnLoad = func(context.Context) (io.ReadCloser, error) {
+			cancel() // and the store does not look at its context
+			return nil, harness.ErrPass
+		}
+		i.RunWithContext(ctx)
+		s.OnLoad = nil
+		lead(other, func() { w.CreatePods("a/short") })
+		w.DeletePods("a/short")
+		w.Compact()
+		lead(i, func() {})
+	})
+}
+
+// What the program has changed in the Storage counts in the next Run, also if it is not in the store.
+func TestASecondRunKeepsEditsThatWereNotSaved(t *testing.T) {
+	for name, failing := range map[string]bool{"during the last save": false, "the last save fails": true} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				storage := informer.NewResourceVersionStorage()
+				var ending atomic.Bool
+				forget := func() {
+					require.NoError(t, storage.Delete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "0001"}}))
+				}
+				s := &savedCheckpoint{}
+				s.OnSave = func(context.Context, int) error {
+					if failing && ending.CompareAndSwap(true, false) {
+						forget()
+						return errors.New("full")
+					}
+					return nil
+				}
+				s.saved = func() {
+					if ending.CompareAndSwap(true, false) {
+						forget()
+					}
+				}
+				r := &harness.Recorder{}
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
+				stop := w.Run(i)
+				time.Sleep(90 * time.Second)
+				w.CreatePods("a/new")
+				synctest.Wait()
+				ending.Store(true)
+				stop()
+				require.NotContains(t, storage.ListKeys(), "a/0001")
+				r.Forget()
+				w.Run(i)
+				time.Sleep(time.Minute)
+				require.Contains(t, r.Events(), "add a/0001 initial")
+			})
+		})
+	}
+}
+
+// savedCheckpoint calls saved at the end of each Save.
+type savedCheckpoint struct {
+	harness.MemoryCheckpoint
+	saved func()
+}
+
+func (s *savedCheckpoint) Save(ctx context.Context, write func(io.Writer) error) error {
+	defer s.saved()
+	return s.MemoryCheckpoint.Save(ctx, write)
 }
 
 // A second Run whose first was stopped before it was synced lists.
