@@ -53,9 +53,10 @@ func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err 
 }
 
 // isOwn reports whether a later run takes what the store has for what the last one has left there. If
-// that could not save all it knew, the resource version of its last save tells.
+// that could not save all it knew, the resource version of its last save tells, if it has one.
 func (k *Keeper) isOwn(s known.Saved) bool {
-	return s.Metadata[checkpoint.MetadataResourceVersion] == k.saved.resume && (k.left.unsaved || k.Versions.Equal(s))
+	resume := s.Metadata[checkpoint.MetadataResourceVersion]
+	return resume == k.saved.resume && (k.left.unsaved && resume != "" || k.Versions.Equal(s))
 }
 
 // use acts on what the store has. It returns the resource version to go on from.

@@ -635,6 +635,47 @@ func TestASecondRunKeepsEditsThatWereNotSaved(t *testing.T) {
 	}
 }
 
+// A checkpoint without a resource version does not tell who has saved it: what another replica has
+// delivered counts after a Run whose last save has failed.
+func TestASecondRunAfterAFailedSaveWithoutAVersion(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		var refuses, full atomic.Bool
+		refuses.Store(true)
+		unreadable := func(obj interface{}) (interface{}, error) {
+			if refuses.Load() && harness.Key(obj) == "a/0001" {
+				return nil, errors.New("refused")
+			}
+			return obj, nil
+		}
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
+			if full.Load() {
+				return errors.New("full")
+			}
+			return nil
+		}}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Transform: unreadable})
+		stop := w.Run(i)
+		time.Sleep(90 * time.Second)
+		w.CreatePods("a/unsaved")
+		synctest.Wait()
+		full.Store(true)
+		stop()
+		full.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Transform: unreadable}))
+		time.Sleep(time.Minute)
+		w.CreatePods("a/short")
+		time.Sleep(time.Minute)
+		stop()
+		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
+		refuses.Store(false)
+		w.DeletePods("a/short")
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+	})
+}
+
 // savedCheckpoint calls saved at the end of each Save.
 type savedCheckpoint struct {
 	harness.MemoryCheckpoint
