@@ -17,7 +17,7 @@ const retryAfter = "Retry-After"
 
 // obey has client-go know for how long an answer asks to leave the server alone. Client-go reads
 // seconds only, and waits for as long as they say, also for days. The exchange is nil for requests
-// that client-go makes by itself: they keep what their answers say.
+// that client-go makes by itself: they keep the seconds that their answers say.
 func (e *exchange) obey(response *http.Response) {
 	if e != nil {
 		e.delay = 0 // that of an answer before, after which client-go has asked again
@@ -35,7 +35,8 @@ func (e *exchange) obey(response *http.Response) {
 	response.Header.Set(retryAfter, strconv.Itoa(seconds))
 }
 
-// delayOf returns the seconds that a header says, or the time until the date that it says.
+// delayOf returns the seconds that a header says, or the time until the date that it says, which
+// client-go alone would not wait for: at most five minutes of that.
 func delayOf(header http.Header, now time.Time) (seconds int, ok bool) {
 	text := header.Get(retryAfter)
 	if seconds, err := strconv.Atoi(text); err == nil {
@@ -48,7 +49,8 @@ func delayOf(header http.Header, now time.Time) (seconds int, ok bool) {
 	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = sent // by the clock of the server
 	}
-	return max(int((until.Sub(now)+time.Second-1)/time.Second), 0), true
+	left := min(until.Sub(now), listwatch.MaxRetryAfter)
+	return max(int((left+time.Second-1)/time.Second), 0), true
 }
 
 // withDelay returns err, the error of the request, with for how long the server asks to be left

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -129,5 +131,27 @@ func TestLongRetryAfterOfAnAuditIsCutToFiveMinutes(t *testing.T) {
 		require.Zero(t, report.Differences())
 		require.False(t, busy.Load())
 		require.InDelta(t, 5*time.Minute, time.Since(began), float64(time.Second))
+	})
+}
+
+// Client-go's own requests wait for a date no longer than for five minutes: without the library they
+// would not wait for one at all.
+func TestRetryAfterADayForClientGo(t *testing.T) {
+	var busy atomic.Bool
+	busy.Store(true)
+	tomorrow := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !harness.IsWatch(r) || !busy.CompareAndSwap(true, false) {
+			return true
+		}
+		w.Header().Set("Retry-After", time.Now().Add(24*time.Hour).UTC().Format(http.TimeFormat))
+		http.Error(w, "tomorrow", http.StatusServiceUnavailable)
+		return false
+	})
+	harness.Bubble(t, informertest.Options{Wrap: tomorrow}, func(t *testing.T, w *harness.World) {
+		began := time.Now()
+		opened, err := cache.ToListerWatcherWithContext(w.Lister()).WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: w.ResourceVersion()})
+		require.NoError(t, err)
+		opened.Stop()
+		require.LessOrEqual(t, time.Since(began), 5*time.Minute)
 	})
 }
