@@ -44,8 +44,14 @@ func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err 
 		return "", false, nil
 	}
 	f, err := k.decode(ctx)
-	if f == nil || err != nil || k.isOwn(f.content) {
+	if f == nil || err != nil {
 		return "", false, err
+	}
+	if k.isOwn(f.content) {
+		if k.left.unsaved { // another process may have used it all the same, and have been killed
+			k.Versions.DoubtOthers(f.content)
+		}
+		return "", false, nil
 	}
 	f.content.Lacks = k.left.unsaved
 	resume, err = k.use(ctx, f)

@@ -183,6 +183,27 @@ func (v *Versions) Equal(s Saved) bool {
 	return same == v.reading().Len()
 }
 
+// DoubtOthers notes, beside versions that are not those of a checkpoint, the keys that only the
+// checkpoint has and that came after its resource version: the handler may have them from another
+// process.
+func (v *Versions) DoubtOthers(s Saved) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	note := func(key string) {
+		if _, unsettled := v.unsettled.of(key); !unsettled && !v.reading().Compare(key, keytable.Version{}).Known {
+			v.unsettled = v.unsettled.set(strings.Clone(key), doubt{shown: v.reading().Generation()})
+		}
+	}
+	for key := range s.begun.all() {
+		note(key)
+	}
+	for key, version := range s.table.All() {
+		if !rv.NotNewer(version.ResourceVersion, s.Metadata[checkpoint.MetadataResourceVersion]) {
+			note(key)
+		}
+	}
+}
+
 // AdoptDeadLetters makes the dead letters of a checkpoint the informer's, beside versions that are
 // not those of the checkpoint: a watch from its resource version does not tell of them again. Those
 // are left out whose change the handler has taken in, as the versions say.

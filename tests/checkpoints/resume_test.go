@@ -676,6 +676,37 @@ func TestASecondRunAfterAFailedSaveWithoutAVersion(t *testing.T) {
 	})
 }
 
+// What another replica has told its handler, and was killed before it had saved another version, is
+// in its journal. It counts after a Run whose last save has failed.
+func TestASecondRunAfterAFailedSaveAndAKilledReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		r, s := &harness.Recorder{}, newDisk(path)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(90 * time.Second)
+		s.readOnly.Store(true)
+		w.CreatePods("a/unsaved")
+		synctest.Wait()
+		stop()
+		s.readOnly.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
+		time.Sleep(5 * time.Second)
+		w.CreatePods("a/short")
+		synctest.Wait()
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		stop()
+		require.NoError(t, os.WriteFile(path, content, 0o600)) // as a kill would have left it
+		w.DeletePods("a/short")
+		w.Compact()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+	})
+}
+
 // savedCheckpoint calls saved at the end of each Save.
 type savedCheckpoint struct {
 	harness.MemoryCheckpoint
