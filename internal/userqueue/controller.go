@@ -141,7 +141,10 @@ func (c *Controller) checkSynced() {
 	}
 	unread, done := c.first.state()
 	if unread && done || !unread && c.Queue.HasSynced() {
-		c.closeOnce.Do(func() { close(c.synced) })
+		c.closeOnce.Do(func() {
+			close(c.synced)
+			c.first.end()
+		})
 	}
 }
 

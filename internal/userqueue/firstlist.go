@@ -58,6 +58,13 @@ func (l *firstList) processed(popped interface{}) {
 	}
 }
 
+// end forgets the keys of the list, once the controller is synced.
+func (l *firstList) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = nil
+}
+
 // state tells whether an object of the list could not be read, and whether Process was called for
 // all others.
 func (l *firstList) state() (unread, done bool) {
