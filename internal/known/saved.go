@@ -184,8 +184,8 @@ func (v *Versions) Equal(s Saved) bool {
 }
 
 // DoubtOthers notes, beside versions that are not those of a checkpoint, the keys that only the
-// checkpoint has and that came after its resource version: the handler may have them from another
-// process.
+// checkpoint has and that came after its resource version, as far as versions have an order: the
+// handler may have them from another process.
 func (v *Versions) DoubtOthers(s Saved) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -198,7 +198,7 @@ func (v *Versions) DoubtOthers(s Saved) {
 		note(key)
 	}
 	for key, version := range s.table.All() {
-		if !rv.NotNewer(version.ResourceVersion, s.Metadata[checkpoint.MetadataResourceVersion]) {
+		if rv.Compare(version.ResourceVersion, s.Metadata[checkpoint.MetadataResourceVersion]) == rv.Newer {
 			note(key)
 		}
 	}
