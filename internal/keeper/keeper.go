@@ -76,7 +76,9 @@ type Keeper struct {
 	Redelivery Redelivery
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
-	left       left
+	// savedSum is the checksum of the checkpoint that the store has, but for its journal.
+	savedSum uint32
+	left     left
 }
 
 // left is how the last run has left things, so that the next one notices what others have done since.

@@ -59,10 +59,10 @@ func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err 
 }
 
 // isOwn reports whether a later run takes what the store has for what the last one has left there. If
-// that could not save all it knew, the resource version of its last save tells, if it has one.
+// that could not save all it knew, the checksum of its last save tells.
 func (k *Keeper) isOwn(s known.Saved) bool {
-	resume := s.Metadata[checkpoint.MetadataResourceVersion]
-	return resume == k.saved.resume && (k.left.unsaved && resume != "" || k.Versions.Equal(s))
+	return s.Metadata[checkpoint.MetadataResourceVersion] == k.saved.resume &&
+		(k.left.unsaved && s.Sum == k.savedSum || k.Versions.Equal(s))
 }
 
 // use acts on what the store has. It returns the resource version to go on from.
@@ -128,7 +128,7 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	} else {
 		k.Versions.AdoptDeadLetters(f.content)
 	}
-	k.saved.resume, k.saved.at = v.claims, time.Now()
+	k.saved.resume, k.saved.at, k.savedSum = v.claims, time.Now(), f.content.Sum
 	if k.Redelivery != nil {
 		k.saved.redelivery = f.content.Metadata[checkpoint.MetadataRedelivery]
 		if text := k.saved.redelivery; text != "" {

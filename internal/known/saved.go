@@ -18,6 +18,8 @@ type Saved struct {
 	Metadata map[string]string
 	// Journal is how much of the checkpoint is a journal, and Base the size of the rest.
 	Journal, Base int64
+	// Sum is the checksum of what is not the journal.
+	Sum uint32
 	// Appendable tells that a journal can go on where this one ends. Torn is why one cannot, nil
 	// also for a checkpoint without a journal.
 	Appendable bool
@@ -38,6 +40,7 @@ func (v *Versions) ReadSaved(r io.Reader) (s Saved, err error) {
 		return s, err
 	}
 	size := cr.Read()
+	s.Sum = cr.Sum()
 	if err := s.replay(cr); err != nil {
 		return s, err
 	}
