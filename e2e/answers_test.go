@@ -160,9 +160,9 @@ func (a *answering) version(version string) string {
 }
 
 // The simulated server, which the other tests of this repository and those of its users ask,
-// answers as a kube-apiserver does.
+// answers as a kube-apiserver does. The test does not run in parallel with others, because one of
+// those deletes the definition of widgets.
 func TestSimulatedServerAnswersAsKubeAPIServer(t *testing.T) {
-	t.Parallel()
 	ctx := testContext(t)
 	c := usual.Get(t)
 	require.NoError(t, c.CreateWidgetDefinition(ctx))
