@@ -59,10 +59,6 @@ type (
 // deletion. With any other store, a crash loses the deletion of an object that was first
 // delivered after the checkpoint was saved, if the object is gone when the informer has to list.
 //
-// A Run that follows another one of the informer goes on from what that has left. If the store has
-// something else by then, another process has used it meanwhile, and the Run goes on from that,
-// unless the program has changed the Storage since that was saved.
-//
 // A checkpoint belongs to the data that the handler keeps: restore or drop the two together. A
 // handler that keeps resource versions with its data can be protected better, by a Storage that
 // is filled from them before Run. That Storage stays as it is, and the checkpoint gives only its

@@ -336,10 +336,6 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-// Sum is the checksum of the checkpoint without its journal, once Next has returned io.EOF and before
-// the journal is read.
-func (r *Reader) Sum() uint32 { return r.sum }
-
 // count adds b to the checksum.
 func (r *Reader) count(b []byte) { r.sum = crc32.Update(r.sum, castagnoli, b) }
 

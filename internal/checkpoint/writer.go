@@ -119,9 +119,6 @@ func (w *Writer) Close() error {
 // Written is the number of bytes that the underlying writer has taken.
 func (w *Writer) Written() int64 { return w.written }
 
-// Sum is the checksum of what was written, once it is closed.
-func (w *Writer) Sum() uint32 { return w.sum }
-
 // begin begins a block, or goes on with one of the same kind.
 func (w *Writer) begin(kind byte) {
 	if w.kind == kind {

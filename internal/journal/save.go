@@ -18,7 +18,6 @@ func (j *Journal) Continue(begun iter.Seq[string], size, base int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.state, j.size, j.base = on, size, base
-	clear(j.begun)
 	for key := range begun {
 		j.begun[key] = true
 	}

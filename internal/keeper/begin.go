@@ -8,24 +8,23 @@ import (
 
 // open is Begin without the save that a journal may need.
 func (k *Keeper) open(ctx context.Context, acknowledged string) (resume string) {
-	before, replaced := k.subject.source, false
+	before := k.subject.source
 	before.Cluster = k.Cluster.UID()
-	opened := k.lockedStore.open(ctx, func(ctx context.Context) (err error) {
+	switch k.lockedStore.open(ctx, func(ctx context.Context) (err error) {
 		resume, err = k.load(ctx)
 		return err
-	}, func(ctx context.Context) (err error) {
-		resume, replaced, err = k.reload(ctx)
-		return err
-	})
-	switch {
-	case opened == closed:
-		return ""
-	case opened == reopened && !replaced:
+	}) {
+	case reopened:
 		k.Versions.Confine(k.Shard) // first: another informer may have followed less
+		if k.journal != nil {
+			k.journal.Stop() // another process may have used the store meanwhile
+		}
 		return k.goOn(before, acknowledged)
+	case opened:
+		k.Versions.Confine(k.Shard)
+		return resume
 	}
-	k.Versions.Confine(k.Shard)
-	return resume
+	return ""
 }
 
 // goOn returns the resource version from which a later run of the informer can go on.

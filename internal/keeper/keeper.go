@@ -76,17 +76,6 @@ type Keeper struct {
 	Redelivery Redelivery
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
-	// savedSum is the checksum of the checkpoint that the store has, but for its journal.
-	savedSum uint32
-	left     left
-}
-
-// left is how the last run has left things, so that the next one notices what others have done since.
-type left struct {
-	// changes is the number of changes of the known versions by then.
-	changes int64
-	// unsaved tells that the store lacks some of them.
-	unsaved bool
 }
 
 // Redelivery is the redelivery of an informer, as a text.
@@ -148,12 +137,8 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
 	defer k.release()
 	of := k.saver(queue)
-	unsaved := false
 	if of.changes() > 0 || of.moved(true) || len(k.Versions.UnsettledUnknown()) > 0 || k.hasBegun() {
-		unsaved = k.saveLast(ctx, of) != nil
-	}
-	if k.hold.phase == owns {
-		k.left = left{k.Versions.Changes(), unsaved}
+		k.saveLast(ctx, of)
 	}
 }
 

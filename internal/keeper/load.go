@@ -20,53 +20,6 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	if f == nil || err != nil {
 		return "", err
 	}
-	switch {
-	case k.Versions.Len() == 0:
-		f.beside = nothingKnown
-	case k.Versions.Includes(f.content):
-		f.beside = included
-	default:
-		f.beside = differs
-	}
-	return k.use(ctx, f)
-}
-
-// reload reads the content of the store for a later run of the informer. If that is not what the last
-// one has left there, another process has used the store meanwhile: what it has saved is what the
-// handler's data is of now, and takes the place of what is known. It does not where others have
-// changed the known versions since, as a program does that fills them from its data, or where the last
-// run could not save what they have changed.
-func (k *Keeper) reload(ctx context.Context) (resume string, replaced bool, err error) {
-	if k.journal != nil {
-		k.journal.Stop() // another process may have used the store meanwhile
-	}
-	if k.Versions.Changes() != k.left.changes || k.Versions.Edits() != k.savedEdits {
-		return "", false, nil
-	}
-	f, err := k.decode(ctx)
-	if f == nil || err != nil {
-		return "", false, err
-	}
-	if k.isOwn(f.content) {
-		if k.left.unsaved { // another process may have used it all the same, and have been killed
-			k.Versions.DoubtOthers(f.content)
-		}
-		return "", false, nil
-	}
-	f.content.Lacks = k.left.unsaved
-	resume, err = k.use(ctx, f)
-	return resume, err == nil, err
-}
-
-// isOwn reports whether a later run takes what the store has for what the last one has left there. If
-// that could not save all it knew, the checksum of its last save tells.
-func (k *Keeper) isOwn(s known.Saved) bool {
-	return s.Metadata[checkpoint.MetadataResourceVersion] == k.saved.resume &&
-		(k.left.unsaved && s.Sum == k.savedSum || k.Versions.Equal(s))
-}
-
-// use acts on what the store has. It returns the resource version to go on from.
-func (k *Keeper) use(ctx context.Context, f *found) (resume string, err error) {
 	v, err := accept(k.subject.source, f.content.Metadata, f.beside)
 	if err != nil {
 		return "", err
@@ -83,9 +36,6 @@ func (k *Keeper) use(ctx context.Context, f *found) (resume string, err error) {
 	}
 	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()); err != nil {
 		return "", err
-	}
-	if ctx.Err() != nil { // the run is over, and the next one is to find things as the last one has left them
-		return "", context.Cause(ctx)
 	}
 	k.Cluster.Learn(v.cluster)
 	return k.adopt(f, v), nil
@@ -112,6 +62,14 @@ func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
 	if errors.Is(f.content.Torn, api.ErrCheckpointDamaged) {
 		k.Report.Fail(f.content.Torn)
 	}
+	switch {
+	case k.Versions.Len() == 0:
+		f.beside = nothingKnown
+	case k.Versions.Includes(f.content):
+		f.beside = included
+	default:
+		f.beside = differs
+	}
 	return f, nil
 }
 
@@ -122,18 +80,16 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		k.Versions.Adopt(f.content)
 		gaps = k.gaps() // to adopt is an edit
 		k.savedEdits, k.saved.cluster = k.Versions.Edits(), v.cluster
-		if k.journal != nil && f.content.Appendable && v.has == sameShard && !f.content.Lacks {
+		if k.journal != nil && f.content.Appendable && v.has == sameShard {
 			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
 		}
 	} else {
 		k.Versions.AdoptDeadLetters(f.content)
 	}
-	k.saved.resume, k.saved.at, k.savedSum = v.claims, time.Now(), f.content.Sum
-	if k.Redelivery != nil {
-		k.saved.redelivery = f.content.Metadata[checkpoint.MetadataRedelivery]
-		if text := k.saved.redelivery; text != "" {
-			k.Redelivery.Restore(text, v.has == sameShard)
-		}
+	k.saved.resume, k.saved.at = v.claims, time.Now()
+	if text := f.content.Metadata[checkpoint.MetadataRedelivery]; text != "" && k.Redelivery != nil {
+		k.saved.redelivery = text
+		k.Redelivery.Restore(text, v.has == sameShard)
 	}
 	if v.has != sameShard { // the checkpoint is to be one of this shard soon
 		k.pending.changes.Add(1)

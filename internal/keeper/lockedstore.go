@@ -69,31 +69,29 @@ const (
 	closed opening = iota
 	// opened: the content was read, or is to be replaced, or there is none.
 	opened
-	// reopened: the content was read in an earlier run.
+	// reopened: the content was read in an earlier run. What is known is newer.
 	reopened
 )
 
 // open locks the store, asks the server which set of objects is followed, and has the content of
-// the store loaded, the first time, or reloaded. It waits for all three, and for content that is the
-// informer's, or until ctx ends.
-func (s *lockedStore) open(ctx context.Context, load, reload func(ctx context.Context) error) opening {
+// the store loaded, once. It waits for all three, and for content that is the informer's, or until
+// ctx ends.
+func (s *lockedStore) open(ctx context.Context, load func(ctx context.Context) error) opening {
 	s.hold.phase = away
 	if s.retryUntil(ctx, s.lock, anyFailure, lockPoll) != nil || !s.identify(ctx) {
 		return closed
 	}
-	becomes := opened
 	if s.hold.loaded {
-		load, becomes = reload, reopened
+		s.hold.phase = owns
+		return reopened
 	}
 	err := s.retryUntil(ctx, func() error { return s.loadOwn(ctx, load) }, s.mayPass, backoff.Longest)
 	if err != nil && ctx.Err() != nil { // the next run loads
 		return closed
 	}
 	s.hold.loaded, s.hold.phase = true, owns
-	if becomes == opened {
-		s.Cluster.Learn(s.subject.source.Cluster)
-	}
-	return becomes
+	s.Cluster.Learn(s.subject.source.Cluster)
+	return opened
 }
 
 // lock locks the store, if it is not.

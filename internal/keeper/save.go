@@ -62,7 +62,6 @@ func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 	edits := k.Versions.Edits()
 	var size int64
-	var sum uint32
 	var restart journal.Restart
 	err := k.write(ctx, func(w io.Writer) (p point, err error) {
 		p = now()
@@ -80,14 +79,14 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 			})
 		}
 		err = k.Versions.WriteCheckpoint(cw, k.metadata(p), begun)
-		size, sum = cw.Written(), cw.Sum()
+		size = cw.Written()
 		if err == nil && len(restart.Tail) > 0 {
 			_, err = w.Write(restart.Tail)
 		}
 		return p, err
 	})
 	if err == nil {
-		k.savedEdits, k.savedSum = edits, sum
+		k.savedEdits = edits
 	}
 	if k.journal != nil {
 		k.journal.Saved(ctx, restart, size, err)

@@ -131,14 +131,12 @@ func (s *lockedStore) noteSaved(p point, began time.Time) {
 }
 
 // saveLast saves at the end of a run, whose context has ended.
-func (s *lockedStore) saveLast(ctx context.Context, of saver) error {
+func (s *lockedStore) saveLast(ctx context.Context, of saver) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 	defer cancel()
-	err := of.save(ctx, true)
-	if err != nil {
+	if err := of.save(ctx, true); err != nil {
 		s.Report.Fail(s.unused(err))
 	}
-	return err
 }
 
 // retries are the pauses after saves that failed. They grow to an interval, because to write all

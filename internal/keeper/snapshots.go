@@ -70,7 +70,7 @@ func (s *Snapshots) Begin(ctx context.Context) (resume string) {
 	s.open(ctx, func(ctx context.Context) (err error) {
 		resume, err = s.load(ctx)
 		return err
-	}, func(context.Context) error { return nil }) // what the informer has is newer, and no other one has it
+	})
 	return resume
 }
 

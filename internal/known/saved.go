@@ -18,15 +18,10 @@ type Saved struct {
 	Metadata map[string]string
 	// Journal is how much of the checkpoint is a journal, and Base the size of the rest.
 	Journal, Base int64
-	// Sum is the checksum of what is not the journal.
-	Sum uint32
 	// Appendable tells that a journal can go on where this one ends. Torn is why one cannot, nil
 	// also for a checkpoint without a journal.
 	Appendable bool
 	Torn       error
-	// Lacks tells, for Adopt, that keys may be missing that the handler has: those that are known stay
-	// as keys that it may have begun to take in.
-	Lacks bool
 
 	table *keytable.Table
 	// begun are the keys that the handler may have begun to take in since.
@@ -40,7 +35,6 @@ func (v *Versions) ReadSaved(r io.Reader) (s Saved, err error) {
 		return s, err
 	}
 	size := cr.Read()
-	s.Sum = cr.Sum()
 	if err := s.replay(cr); err != nil {
 		return s, err
 	}
@@ -70,7 +64,9 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			s.table.Delete(key)
 			s.begun.remove(key)
 		case checkpoint.Begun:
-			s.doubt(strings.Clone(key))
+			if _, begun := s.begun.of(key); !begun {
+				s.begun = s.begun.set(strings.Clone(key), doubt{})
+			}
 		case checkpoint.Dead:
 			letter, err := r.DeadLetter(key, version)
 			if err != nil {
@@ -135,76 +131,9 @@ func (v *Versions) Adopt(s Saved) {
 	for table.Generation() < v.reading().Generation() { // others began meanwhile
 		table.Begin()
 	}
-	if s.Lacks {
-		s.keepDoubts(v.reading(), v.unsettled)
-	}
 	v.edits++
 	v.changes.Add(1)
 	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
-}
-
-// keepDoubts adds keys that the handler may have begun to take in: those that are known, and s has
-// not, and those that were before.
-func (s *Saved) keepDoubts(known *keytable.Table, before *unsettled) {
-	for key := range known.All() {
-		if !s.table.Compare(key, keytable.Version{}).Known {
-			s.doubt(strings.Clone(key))
-		}
-	}
-	for key := range before.all() {
-		s.doubt(key)
-	}
-}
-
-func (s *Saved) doubt(key string) {
-	if _, begun := s.begun.of(key); !begun {
-		s.begun = s.begun.set(key, doubt{})
-	}
-}
-
-// Equal reports whether a checkpoint has just what is known, and no other keys that the handler may
-// have begun to take in.
-func (v *Versions) Equal(s Saved) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	for key := range s.begun.all() {
-		if _, unsettled := v.unsettled.of(key); !unsettled {
-			return false
-		}
-	}
-	same := 0
-	for key, saved := range s.table.All() {
-		version, exists := v.reading().Get(key)
-		if _, unsettled := v.unsettled.of(key); unsettled && !exists && saved == (keytable.Version{}) {
-			continue // without a journal, such a key is written as one without a version
-		}
-		if !exists || version != saved {
-			return false
-		}
-		same++
-	}
-	return same == v.reading().Len()
-}
-
-// DoubtOthers notes, beside versions that are not those of a checkpoint, the keys that only the
-// checkpoint has and that came after its resource version, as far as versions have an order: the
-// handler may have them from another process.
-func (v *Versions) DoubtOthers(s Saved) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	note := func(key string) {
-		if _, unsettled := v.unsettled.of(key); !unsettled && !v.reading().Compare(key, keytable.Version{}).Known {
-			v.unsettled = v.unsettled.set(strings.Clone(key), doubt{shown: v.reading().Generation()})
-		}
-	}
-	for key := range s.begun.all() {
-		note(key)
-	}
-	for key, version := range s.table.All() {
-		if rv.Compare(version.ResourceVersion, s.Metadata[checkpoint.MetadataResourceVersion]) == rv.Newer {
-			note(key)
-		}
-	}
 }
 
 // AdoptDeadLetters makes the dead letters of a checkpoint the informer's, beside versions that are
