@@ -59,6 +59,10 @@ type (
 // deletion. With any other store, a crash loses the deletion of an object that was first
 // delivered after the checkpoint was saved, if the object is gone when the informer has to list.
 //
+// A Run that follows another one of the same informer goes on from what the informer knows, and
+// replaces what another process has saved meanwhile. So make a new informer where another process
+// may have used the store.
+//
 // A checkpoint belongs to the data that the handler keeps: restore or drop the two together. A
 // handler that keeps resource versions with its data can be protected better, by a Storage that
 // is filled from them before Run. That Storage stays as it is, and the checkpoint gives only its
@@ -94,8 +98,8 @@ type (
 // UIDs of up to three known objects, each with a list of one object. An object that is older than
 // the checkpoint and is not in it shows another cluster, and Run waits. If the checkpoint has no
 // resource version, one that is older than the known object of its name does. If no known object is
-// left, Run lists. The source of any other ListerWatcher is not known. An ExtraStore does not get what
-// was not read.
+// left, Run lists. The source of any other ListerWatcher is not known. An ExtraStore does not get
+// what was not read.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The

@@ -344,7 +344,8 @@ func (s *SharedResourceVersionInformer) Status() (all Status) {
 		}
 	}
 	(*report.Snapshot)(&all).Add(removed)
-	// What is read for several handlers may be read on after the one has gone that it was asked for.
+	// The bytes are not those of the handlers added up: a watch that one handler has opened goes on
+	// for the others when that handler is removed.
 	all.Counts.ReceivedBytes = s.reflector.setup.Report.Received()
 	all.Synced = s.HasSynced()
 	return all

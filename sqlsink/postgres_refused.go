@@ -31,8 +31,8 @@ type bisection struct {
 	refused func(ctx context.Context, i int, err error) error
 }
 
-// Part does it with the rows from first to end, of which there is at least one: triggers of users
-// may refuse a statement that has no row.
+// Part does it with the rows from first to end. There is at least one row, because a trigger of a
+// user may refuse even a statement without rows, and halving would never end.
 func (b *bisection) Part(ctx context.Context, first, end int) error {
 	err := b.Try(ctx, first, end)
 	switch {

@@ -21,9 +21,9 @@ const rollbackPatience = time.Second
 // transaction is what is written to a place, all or nothing.
 //
 // Stage brings its data to the temporary tables of the connection, and locks nothing. Merge brings
-// them to the tables. What they leave in the batch is sent after them. So merge and the commit are
-// one message: a process that is stopped in the middle of a transaction keeps no one waiting for
-// long.
+// the data from there to the tables. Statements that the two leave in the batch are sent afterwards,
+// so that merge and the commit are one message. A process that is stopped in the middle of a
+// transaction then holds its locks for a short time only.
 type transaction struct {
 	of           place
 	once         bool // it cannot be tried again

@@ -20,8 +20,8 @@ func persistent() Validator {
 // patience counts the calls that have failed for a key since it was acknowledged.
 type patience struct {
 	now failures
-	// before are those from before a Deleted was acknowledged. It may have come in one piece with the
-	// object that came in its place, and then they count.
+	// before are the failures before a Deleted was acknowledged. The Deleted may have come in one piece
+	// with the next object of the key. Then these failures count for that object too.
 	before failures
 }
 
@@ -50,8 +50,8 @@ func (p patience) acknowledge(e Event) patience {
 	return patience{before: p.before.plus(p.now)}
 }
 
-// tell notes that an event comes. What has failed since a Deleted, and comes again without it, is not
-// in one piece with it.
+// tell notes that an event comes. An event that failed after a Deleted was acknowledged, and comes
+// again without it, did not come in one piece with it.
 func (p patience) tell(e Event) patience {
 	if e.Type != informer.Deleted && p.now != (failures{}) {
 		p.before = failures{}

@@ -277,8 +277,8 @@ func (c *counting) Ask(ctx context.Context, key string, each func(audit.Item)) (
 	return c.cluster.Ask(ctx, key, each)
 }
 
-// Of many objects that are missing, the server is asked for the first ones only. What is deleted
-// meanwhile is right all the same, whatever version its deletion carries.
+// The server is asked only for the first of many missing objects. An object that is deleted meanwhile
+// is no difference all the same, whatever version its deletion carries.
 func TestManyMissingObjectsAreNotAskedForOneByOne(t *testing.T) {
 	const missing = 5 * audit.MaxDifferences
 	for seed := range uint64(10) {

@@ -39,8 +39,8 @@ type Known interface {
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }
 
-// Refusals is of a Known that also remembers the states that the consumer was given in vain and that
-// are not tried again. It keeps states away that are older than those.
+// Refusals is implemented by a Known that also remembers the states that the consumer has refused for
+// good. The queue then drops older states. It calls Refusals while it holds its own lock.
 type Refusals interface {
 	// Refuse notes that a state which a generation showed is not tried again.
 	Refuse(key, resourceVersion string, generation uint64)

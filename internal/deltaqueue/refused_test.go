@@ -95,8 +95,9 @@ func TestRefusedBeforeTheServerWentBack(t *testing.T) {
 	require.True(t, q.Stale(delta(cache.Updated, "k", "7")))
 }
 
-// A proxy repeats the events of a watch-list: what is older than what was refused of it is no news.
-// What was refused of another one does not count.
+// A proxy repeats the events of a watch-list. An event that is older than a state which the consumer
+// refused in the same generation is stale. A state that was refused in another generation does not
+// count.
 func TestOlderThanRefusedOfAGeneration(t *testing.T) {
 	q, v := newRefusingQueue("")
 	q.BeginGeneration()

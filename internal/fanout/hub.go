@@ -95,9 +95,9 @@ func New[T any](o Options) *Hub[T] {
 }
 
 // Follow returns a reader of the events after resourceVersion: of a watch that has it, or else
-// of the one that open opens, from there. A call while others open one waits for that. If a second
-// has passed since the newest was asked for, it opens one as well: so of many calls at a server that
-// is slow, one does in each second. The error is that of open, or context.Cause of ctx.
+// of the one that open opens, from there. A call waits while others open a watch. When a second has
+// passed since the newest watch was asked for, the call opens one as well. So many calls at a slow
+// server open one watch a second. The error is that of open, or context.Cause of ctx.
 func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
 	return h.follow(ctx, place{passed: resourceVersion, at: resourceVersion}, open)
 }

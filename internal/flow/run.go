@@ -13,8 +13,8 @@ import (
 // run is a run of a flow that is under way.
 type run struct {
 	*Flow
-	// ctx is that of the workers and helpers. It ends with the run. Known is the one that it was made
-	// of and that the callers of Redeliver may know.
+	// ctx is that of the workers and helpers. It ends with the run. Known is the context of the user's
+	// Run, which a caller of Redeliver may use too.
 	ctx, known context.Context
 	stop       context.CancelFunc
 	queue      *deltaqueue.Queue

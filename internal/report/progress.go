@@ -97,8 +97,8 @@ type Progress struct {
 	// Consumer, if set, is what the changes go to. It is set before the first run. Without one,
 	// they are delivered when they are stored.
 	Consumer Deliverer
-	// Whole, if set, has what is received for several consumers together, of which this is one. It is
-	// set before the first run.
+	// Whole, if set, also counts the received bytes: it is the Progress of a shared informer, and this
+	// is that of one of its handlers. It is set before the first run.
 	Whole *Progress
 
 	mu  sync.Mutex

@@ -186,13 +186,13 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 	return err
 }
 
-// wouldKnow reports whether an object that the server has in place of the known one would be known,
-// if the server were the one that is known.
+// wouldKnow reports whether an object that stands in the place of the known object o is old enough
+// that we would know it, if this were the server that we knew.
 func (q *Inquiry) wouldKnow(o object.Known, now keytable.Version) bool {
 	if q.ResourceVersion != "" {
 		return rv.NotNewer(now.ResourceVersion, q.ResourceVersion)
 	}
-	// In the version of the known object, that was the one of the name.
+	// At its version, the known object had the name. So another object of that name was not there.
 	return o.Version.UID != "" && now.UID != "" && rv.NotNewer(now.ResourceVersion, o.Version.ResourceVersion)
 }
 
