@@ -59,9 +59,9 @@ type (
 // deletion. With any other store, a crash loses the deletion of an object that was first
 // delivered after the checkpoint was saved, if the object is gone when the informer has to list.
 //
-// A Run that follows another one of the same informer goes on from what the informer knows, and
-// replaces what another process has saved meanwhile. So make a new informer where another process
-// may have used the store.
+// A Run that follows another one of the same informer goes on from what the informer knows. If
+// another process has written to the store meanwhile, the Run goes on from what that has saved,
+// unless the program has changed the Storage since.
 //
 // A checkpoint belongs to the data that the handler keeps: restore or drop the two together. A
 // handler that keeps resource versions with its data can be protected better, by a Storage that

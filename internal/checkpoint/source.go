@@ -10,6 +10,9 @@ const MetadataResourceVersion = "resourceVersion"
 // MetadataRedelivery names the redelivery that is under way.
 const MetadataRedelivery = "redelivery"
 
+// MetadataWriter names the run that has written a checkpoint, or the newest part of its journal.
+const MetadataWriter = "writer"
+
 // MetadataShard names the shard.
 const MetadataShard = "shard"
 

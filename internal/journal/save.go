@@ -18,9 +18,23 @@ func (j *Journal) Continue(begun iter.Seq[string], size, base int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.state, j.size, j.base = on, size, base
+	clear(j.begun)
 	for key := range begun {
 		j.begun[key] = true
 	}
+}
+
+// Sign has the next append begin with the name of the run that writes from then on. Resume and
+// redelivery are those of the checkpoint, which stay.
+func (j *Journal) Sign(writer, resume, redelivery string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.addResumeLocked(writer, resume, redelivery)
+}
+
+func (j *Journal) addResumeLocked(writer, resume, redelivery string) {
+	version := keytable.Version{ResourceVersion: resume, UID: types.UID(redelivery)}.Binary()
+	j.records.Add(checkpoint.Resume, writer, &version)
 }
 
 // Full reports whether the whole checkpoint should be saved, because the journal cannot be used,
@@ -47,11 +61,10 @@ func (j *Journal) appendResume(ctx context.Context, resume, redelivery string) e
 		return context.Cause(ctx)
 	}
 	defer j.give()
-	version := keytable.Version{ResourceVersion: resume, UID: types.UID(redelivery)}.Binary()
 	j.mu.Lock()
 	usable := j.state == on
 	if usable {
-		j.records.Add(checkpoint.Resume, "", &version)
+		j.addResumeLocked("", resume, redelivery)
 	}
 	j.mu.Unlock()
 	if !usable {

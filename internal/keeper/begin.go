@@ -2,29 +2,65 @@ package keeper
 
 import (
 	"context"
+	"crypto/rand"
+	"io"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 // open is Begin without the save that a journal may need.
 func (k *Keeper) open(ctx context.Context, acknowledged string) (resume string) {
-	before := k.subject.source
+	before, isFirst := k.subject.source, !k.hold.loaded
 	before.Cluster = k.Cluster.UID()
-	switch k.lockedStore.open(ctx, func(ctx context.Context) (err error) {
-		resume, err = k.load(ctx)
-		return err
-	}) {
-	case reopened:
-		k.Versions.Confine(k.Shard) // first: another informer may have followed less
-		if k.journal != nil {
-			k.journal.Stop() // another process may have used the store meanwhile
-		}
-		return k.goOn(before, acknowledged)
-	case opened:
-		k.Versions.Confine(k.Shard)
-		return resume
+	if k.journal != nil {
+		k.journal.Stop() // another process may have used the store meanwhile
 	}
-	return ""
+	last := k.writer
+	k.writer = rand.Text()
+	var asLeft bool
+	var failure error
+	if !k.lockedStore.open(ctx, func(ctx context.Context) error {
+		if asLeft, failure = k.isAsLeft(ctx, last); failure == nil && !asLeft {
+			resume, failure = k.load(ctx)
+		}
+		return failure
+	}) {
+		return ""
+	}
+	k.Versions.Confine(k.Shard) // first: another informer may have followed less
+	switch {
+	case asLeft:
+		return k.goOn(before, acknowledged)
+	case failure != nil && !isFirst: // what is known is still that of before
+		k.goOn(before, acknowledged)
+		return ""
+	}
+	k.Cluster.Learn(k.subject.source.Cluster)
+	return resume
+}
+
+// isAsLeft reports whether the run goes on from what is known, as a later one does that finds the
+// store as the last one, or one before it, has left it. If another process has written to the store
+// meanwhile, what that has saved is what the handler's data is of now. It does not count where others
+// have changed the known versions since, as a program does that fills them from its data.
+func (k *Keeper) isAsLeft(ctx context.Context, last string) (asLeft bool, err error) {
+	if !k.hold.loaded {
+		return false, nil
+	}
+	writer := k.wrote // also if the store has nothing
+	err = k.read(ctx, func(from io.Reader) (err error) {
+		writer, err = checkpoint.LastWriter(from)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	asLeft = writer == k.wrote || writer == last || // whose last save may have failed, and be there
+		k.Versions.Changes() != k.left.changes || k.Versions.Edits() != k.savedEdits
+	if asLeft {
+		k.wrote = writer
+	}
+	return asLeft, nil
 }
 
 // goOn returns the resource version from which a later run of the informer can go on.

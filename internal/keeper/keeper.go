@@ -76,6 +76,18 @@ type Keeper struct {
 	Redelivery Redelivery
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
+	// writer names the run in what it writes. Wrote is the writer of what the store has, as far as is
+	// known.
+	writer, wrote string
+	left          left
+}
+
+// left is how the last run has left things, so that the next one notices what others have done since.
+type left struct {
+	// changes is the number of changes of the known versions by then.
+	changes int64
+	// unsaved tells that the store lacks some of them.
+	unsaved bool
 }
 
 // Redelivery is the redelivery of an informer, as a text.
@@ -136,9 +148,12 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 // End saves what is not saved and unlocks the store. Ctx has ended.
 func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
 	defer k.release()
-	of := k.saver(queue)
+	of, unsaved := k.saver(queue), false
 	if of.changes() > 0 || of.moved(true) || len(k.Versions.UnsettledUnknown()) > 0 || k.hasBegun() {
-		k.saveLast(ctx, of)
+		unsaved = k.saveLast(ctx, of) != nil
+	}
+	if k.hold.phase == owns {
+		k.left = left{k.Versions.Changes(), unsaved}
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 )
 
-// load reads the content of the store. If there are no known versions, they are loaded, and else
-// it only looks whether they include all that was saved. It returns the resource version to go on
-// from.
+// load reads the content of the store. If there are no known versions, or this is not the first run,
+// they are loaded, and else it only looks whether they include all that was saved. It returns the
+// resource version to go on from.
 func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	f, err := k.decode(ctx)
 	if f == nil || err != nil {
@@ -28,6 +28,7 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	switch v.use {
 	case useNothing:
 		k.Cluster.Learn(v.cluster)
+		k.wrote = f.content.Metadata[checkpoint.MetadataWriter]
 		return "", nil
 	case useResume:
 		objects = k.Versions.Sample(f.content.IsDead)
@@ -63,7 +64,7 @@ func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
 		k.Report.Fail(f.content.Torn)
 	}
 	switch {
-	case k.Versions.Len() == 0:
+	case k.Versions.Len() == 0, k.hold.loaded:
 		f.beside = nothingKnown
 	case k.Versions.Includes(f.content):
 		f.beside = included
@@ -77,16 +78,21 @@ func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
 func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	gaps := f.gaps
 	if v.use == useAll {
+		if k.left.unsaved {
+			f.content.DoubtMissing(k.Versions)
+		}
 		k.Versions.Adopt(f.content)
 		gaps = k.gaps() // to adopt is an edit
 		k.savedEdits, k.saved.cluster = k.Versions.Edits(), v.cluster
-		if k.journal != nil && f.content.Appendable && v.has == sameShard {
+		if k.journal != nil && f.content.Appendable && v.has == sameShard && !k.left.unsaved {
+			metadata := f.content.Metadata
 			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
+			k.journal.Sign(k.writer, metadata[checkpoint.MetadataResourceVersion], metadata[checkpoint.MetadataRedelivery])
 		}
 	} else {
 		k.Versions.AdoptDeadLetters(f.content)
 	}
-	k.saved.resume, k.saved.at = v.claims, time.Now()
+	k.saved.resume, k.saved.at, k.wrote = v.claims, time.Now(), f.content.Metadata[checkpoint.MetadataWriter]
 	if text := f.content.Metadata[checkpoint.MetadataRedelivery]; text != "" && k.Redelivery != nil {
 		k.saved.redelivery = text
 		k.Redelivery.Restore(text, v.has == sameShard)
@@ -98,9 +104,10 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	switch {
 	case v.claims == "":
 		return ""
-	case v.has == partOfShard, v.has == widerShard && f.content.HasDeadLetters():
+	case v.has == partOfShard, v.has == widerShard && f.content.HasDeadLetters(), k.left.unsaved:
 		// A dead letter may be of an object outside the shard that another one of its name in the
-		// shard has replaced. The list that is needed must not be older.
+		// shard has replaced, and no watch from there tells the end of objects that the checkpoint
+		// lacks. The list that is needed must not be older.
 		k.Report.Reach(v.claims)
 		return ""
 	}

@@ -61,37 +61,20 @@ func newLockedStore(o Options, interval time.Duration, changes int) lockedStore 
 	return lockedStore{Options: o, pending: newPending()}
 }
 
-// opening is what has become of an attempt to open a store.
-type opening int
-
-const (
-	// closed: the context has ended before.
-	closed opening = iota
-	// opened: the content was read, or is to be replaced, or there is none.
-	opened
-	// reopened: the content was read in an earlier run. What is known is newer.
-	reopened
-)
-
-// open locks the store, asks the server which set of objects is followed, and has the content of
-// the store loaded, once. It waits for all three, and for content that is the informer's, or until
-// ctx ends.
-func (s *lockedStore) open(ctx context.Context, load func(ctx context.Context) error) opening {
+// open locks the store, asks the server which set of objects is followed, and calls load, which
+// reads the content of the store. It waits for all three, and for content that is the informer's,
+// or until ctx ends. It reports whether the content may be replaced.
+func (s *lockedStore) open(ctx context.Context, load func(ctx context.Context) error) bool {
 	s.hold.phase = away
 	if s.retryUntil(ctx, s.lock, anyFailure, lockPoll) != nil || !s.identify(ctx) {
-		return closed
-	}
-	if s.hold.loaded {
-		s.hold.phase = owns
-		return reopened
+		return false
 	}
 	err := s.retryUntil(ctx, func() error { return s.loadOwn(ctx, load) }, s.mayPass, backoff.Longest)
 	if err != nil && ctx.Err() != nil { // the next run loads
-		return closed
+		return false
 	}
 	s.hold.loaded, s.hold.phase = true, owns
-	s.Cluster.Learn(s.subject.source.Cluster)
-	return opened
+	return true
 }
 
 // lock locks the store, if it is not.
@@ -131,14 +114,14 @@ func (s *lockedStore) retryUntil(ctx context.Context, do func() error, passes fu
 	for next := time.Now(); ; {
 		err := do()
 		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err == nil:
+		case err == nil: // also if ctx has ended meanwhile: what is loaded is known
 			if failed {
 				s.Report.Forget(reported)
 				s.Report.CheckpointUnused(nil)
 			}
 			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case !passes(err):
 			s.Report.Fail(s.unused(err))
 			return err

@@ -55,6 +55,7 @@ func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 		return err
 	}
 	k.noteSaved(p, began)
+	k.wrote = k.writer
 	return nil
 }
 
@@ -78,7 +79,9 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 				return dead
 			})
 		}
-		err = k.Versions.WriteCheckpoint(cw, k.metadata(p), begun)
+		metadata := k.metadata(p)
+		metadata[checkpoint.MetadataWriter] = k.writer
+		err = k.Versions.WriteCheckpoint(cw, metadata, begun)
 		size = cw.Written()
 		if err == nil && len(restart.Tail) > 0 {
 			_, err = w.Write(restart.Tail)
@@ -86,7 +89,7 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 		return p, err
 	})
 	if err == nil {
-		k.savedEdits = edits
+		k.savedEdits, k.wrote = edits, k.writer
 	}
 	if k.journal != nil {
 		k.journal.Saved(ctx, restart, size, err)

@@ -131,12 +131,14 @@ func (s *lockedStore) noteSaved(p point, began time.Time) {
 }
 
 // saveLast saves at the end of a run, whose context has ended.
-func (s *lockedStore) saveLast(ctx context.Context, of saver) {
+func (s *lockedStore) saveLast(ctx context.Context, of saver) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 	defer cancel()
-	if err := of.save(ctx, true); err != nil {
+	err := of.save(ctx, true)
+	if err != nil {
 		s.Report.Fail(s.unused(err))
 	}
+	return err
 }
 
 // retries are the pauses after saves that failed. They grow to an interval, because to write all

@@ -67,10 +67,15 @@ func NewSnapshots(o Options, content Content, settings map[string]string) *Snaps
 // Begin locks the store and restores the content from it. It returns the resource version from
 // which a run can go on, or nothing. It waits for the store and the server as Keeper.Begin does.
 func (s *Snapshots) Begin(ctx context.Context) (resume string) {
-	s.open(ctx, func(ctx context.Context) (err error) {
-		resume, err = s.load(ctx)
+	isFirst := !s.hold.loaded
+	if s.open(ctx, func(ctx context.Context) (err error) {
+		if isFirst { // else what the informer has is newer
+			resume, err = s.load(ctx)
+		}
 		return err
-	})
+	}) && isFirst {
+		s.Cluster.Learn(s.subject.source.Cluster)
+	}
 	return resume
 }
 

@@ -64,9 +64,7 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			s.table.Delete(key)
 			s.begun.remove(key)
 		case checkpoint.Begun:
-			if _, begun := s.begun.of(key); !begun {
-				s.begun = s.begun.set(strings.Clone(key), doubt{})
-			}
+			s.doubt(strings.Clone(key))
 		case checkpoint.Dead:
 			letter, err := r.DeadLetter(key, version)
 			if err != nil {
@@ -77,6 +75,9 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 			v := version.Version()
 			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(v.ResourceVersion)
 			s.Metadata[checkpoint.MetadataRedelivery] = strings.Clone(string(v.UID))
+			if key != "" {
+				s.Metadata[checkpoint.MetadataWriter] = strings.Clone(key)
+			}
 		}
 	}
 }
@@ -134,6 +135,27 @@ func (v *Versions) Adopt(s Saved) {
 	v.edits++
 	v.changes.Add(1)
 	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
+}
+
+// DoubtMissing adds the keys that v has and the checkpoint lacks, which a run could not save, to those
+// that the handler may have begun to take in.
+func (s *Saved) DoubtMissing(v *Versions) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for key := range v.reading().All() {
+		if !s.table.Compare(key, keytable.Version{}).Known {
+			s.doubt(strings.Clone(key))
+		}
+	}
+	for key := range v.unsettled.all() {
+		s.doubt(key)
+	}
+}
+
+func (s *Saved) doubt(key string) {
+	if _, begun := s.begun.of(key); !begun {
+		s.begun = s.begun.set(key, doubt{})
+	}
 }
 
 // AdoptDeadLetters makes the dead letters of a checkpoint the informer's, beside versions that are

@@ -165,6 +165,9 @@ func (v *Versions) Edits() int64 {
 	return v.edits
 }
 
+// Changes is the number of changes of a key or a version so far.
+func (v *Versions) Changes() int64 { return v.changes.Load() }
+
 // Get returns the version of a key.
 func (v *Versions) Get(key string) (keytable.Version, bool) {
 	v.mu.RLock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,8 @@ type disk struct {
 	informer.CheckpointAppender
 	hangs atomic.Pointer[chan struct{}]
 	full  atomic.Bool
+	// readOnly has all fail, and nothing written.
+	readOnly atomic.Bool
 	// broken tells that an Append has failed, and that no Save has returned nil since; behind counts
 	// what was appended meanwhile.
 	broken atomic.Bool
@@ -44,6 +47,9 @@ func (d *disk) Append(ctx context.Context, b []byte) error {
 	if d.broken.Load() {
 		d.behind.Add(1)
 	}
+	if d.readOnly.Load() {
+		return fs.ErrPermission
+	}
 	if d.full.Load() {
 		d.broken.Store(true)
 		return errors.Join(errors.New("no space left"), d.CheckpointAppender.Append(ctx, b[:len(b)/2]))
@@ -52,6 +58,9 @@ func (d *disk) Append(ctx context.Context, b []byte) error {
 }
 
 func (d *disk) Save(ctx context.Context, write func(io.Writer) error) error {
+	if d.readOnly.Load() {
+		return fs.ErrPermission
+	}
 	err := d.CheckpointStore.Save(ctx, write)
 	if err == nil {
 		d.broken.Store(false)

@@ -2,9 +2,14 @@ package checkpoints_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -436,6 +441,283 @@ func TestASecondRunResumes(t *testing.T) {
 	})
 }
 
+// A replica that becomes the leader again knows what the one has delivered that led meanwhile, and
+// goes on from where that has ended.
+func TestASecondRunAfterAnotherReplica(t *testing.T) {
+	for name, test := range map[string]struct{ inMemory, compacted bool }{
+		"resumes": {}, "lists": {compacted: true}, "resumes, without a journal": {inMemory: true}, "lists, without a journal": {inMemory: true, compacted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				path, memory := filepath.Join(t.TempDir(), "pods"), &harness.MemoryCheckpoint{}
+				r := &harness.Recorder{} // both write to the same place
+				lead := func(i informer.ResourceVersionInformer, what func()) {
+					stop := w.Run(i)
+					time.Sleep(time.Minute)
+					what()
+					time.Sleep(time.Minute)
+					w.RequireState(r)
+					stop()
+				}
+				var replicas [2]informer.ResourceVersionInformer
+				for n := range replicas {
+					var s informer.CheckpointStore = memory
+					if !test.inMemory {
+						s = informer.FileCheckpoint(path)
+					}
+					replicas[n] = harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+				}
+				lead(replicas[0], func() {})
+				lead(replicas[1], func() {
+					w.CreatePods("a/short", "a/long")
+					w.UpdatePod("a/0001", "changed")
+					w.DeletePods("a/0002")
+				})
+				w.DeletePods("a/short")
+				if test.compacted {
+					w.Compact()
+				}
+				w.ResetRequests()
+				r.Forget()
+				lead(replicas[0], func() {})
+				told := slices.DeleteFunc(r.Events(), func(event string) bool { return strings.HasPrefix(event, "sync ") })
+				if test.compacted {
+					require.Equal(t, []string{"delete a/short unknown"}, told)
+				} else {
+					require.Equal(t, []string{"delete a/short"}, told)
+					require.Empty(t, w.Lists())
+				}
+			})
+		})
+	}
+}
+
+// A Run whose last save has failed keeps what it knows beside what another replica has saved.
+func TestASecondRunAfterAFailedSaveAndAnotherReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		var full atomic.Bool
+		s.OnSave = func(context.Context, int) error {
+			if full.Load() {
+				return errors.New("full")
+			}
+			return nil
+		}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Minute)
+		w.CreatePods("a/unsaved")
+		w.DeletePods("a/0001")
+		synctest.Wait()
+		full.Store(true)
+		stop()
+		full.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		w.CreatePods("a/other")
+		synctest.Wait()
+		stop()
+		w.DeletePods("a/unsaved", "a/other")
+		w.Compact()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+		w.RequireSaved(s)
+	})
+}
+
+// What a Run knows whose journal and last save have failed is in the store before the next Run can
+// list, so that a kill forgets nothing.
+func TestASecondRunWritesWhatAFailedSaveLacks(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		r, s := &harness.Recorder{}, newDisk(path)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Minute)
+		s.readOnly.Store(true)
+		w.CreatePods("a/unsaved")
+		synctest.Wait()
+		stop()
+		w.RequireState(r)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NotContains(t, harness.ReadSaved(t, content).Versions, "a/unsaved")
+
+		s.readOnly.Store(false)
+		w.DeletePods("a/unsaved")
+		w.Compact()
+		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(http.StatusInternalServerError)})
+		stop = w.Run(i)
+		time.Sleep(time.Minute)
+		content, err = os.ReadFile(path) // as a kill leaves it
+		require.NoError(t, err)
+		stop()
+		w.Heal()
+		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.MemoryCheckpoint{Content: content}}))
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+	})
+}
+
+// A Run that ends while it reads what another replica has saved leaves that to the next Run.
+func TestASecondRunThatEndsWhileItReads(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		lead := func(i informer.ResourceVersionInformer, what func()) {
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			what()
+			time.Sleep(time.Minute)
+			w.RequireState(r)
+			stop()
+		}
+		i, other := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}), harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		lead(i, func() {})
+		lead(other, func() { w.CreatePods("a/long") })
+		ctx, cancel := context.WithCancel(t.Context())
+		s.OnLoad = func(context.Context) (io.ReadCloser, error) {
+			cancel() // and the store does not look at its context
+			return nil, harness.ErrPass
+		}
+		i.RunWithContext(ctx)
+		s.OnLoad = nil
+		lead(other, func() { w.CreatePods("a/short") })
+		w.DeletePods("a/short")
+		w.Compact()
+		lead(i, func() {})
+	})
+}
+
+// What the program has changed in the Storage counts in the next Run, also if it is not in the store.
+func TestASecondRunKeepsEditsThatWereNotSaved(t *testing.T) {
+	for name, failing := range map[string]bool{"during the last save": false, "the last save fails": true} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				storage := informer.NewResourceVersionStorage()
+				var ending atomic.Bool
+				forget := func() {
+					require.NoError(t, storage.Delete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "0001"}}))
+				}
+				s := &savedCheckpoint{}
+				s.OnSave = func(context.Context, int) error {
+					if failing && ending.CompareAndSwap(true, false) {
+						forget()
+						return errors.New("full")
+					}
+					return nil
+				}
+				s.saved = func() {
+					if ending.CompareAndSwap(true, false) {
+						forget()
+					}
+				}
+				r := &harness.Recorder{}
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
+				stop := w.Run(i)
+				time.Sleep(90 * time.Second)
+				w.CreatePods("a/new")
+				synctest.Wait()
+				ending.Store(true)
+				stop()
+				require.NotContains(t, storage.ListKeys(), "a/0001")
+				r.Forget()
+				w.Run(i)
+				time.Sleep(time.Minute)
+				require.Contains(t, r.Events(), "add a/0001 initial")
+			})
+		})
+	}
+}
+
+// A checkpoint without a resource version does not tell who has saved it: what another replica has
+// delivered counts after a Run whose last save has failed.
+func TestASecondRunAfterAFailedSaveWithoutAVersion(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		var refuses, full atomic.Bool
+		refuses.Store(true)
+		unreadable := func(obj interface{}) (interface{}, error) {
+			if refuses.Load() && harness.Key(obj) == "a/0001" {
+				return nil, errors.New("refused")
+			}
+			return obj, nil
+		}
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
+			if full.Load() {
+				return errors.New("full")
+			}
+			return nil
+		}}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Transform: unreadable})
+		stop := w.Run(i)
+		time.Sleep(90 * time.Second)
+		w.CreatePods("a/unsaved")
+		synctest.Wait()
+		full.Store(true)
+		stop()
+		full.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Transform: unreadable}))
+		time.Sleep(time.Minute)
+		w.CreatePods("a/short")
+		time.Sleep(time.Minute)
+		stop()
+		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
+		refuses.Store(false)
+		w.DeletePods("a/short")
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+	})
+}
+
+// What another replica has told its handler, and was killed before it had saved another version, is
+// in its journal. It counts after a Run whose last save has failed.
+func TestASecondRunAfterAFailedSaveAndAKilledReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		r, s := &harness.Recorder{}, newDisk(path)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(90 * time.Second)
+		s.readOnly.Store(true)
+		w.CreatePods("a/unsaved")
+		synctest.Wait()
+		stop()
+		s.readOnly.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
+		time.Sleep(5 * time.Second)
+		w.CreatePods("a/short")
+		synctest.Wait()
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		stop()
+		require.NoError(t, os.WriteFile(path, content, 0o600)) // as a kill would have left it
+		w.DeletePods("a/short")
+		w.Compact()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+	})
+}
+
+// savedCheckpoint calls saved at the end of each Save.
+type savedCheckpoint struct {
+	harness.MemoryCheckpoint
+	saved func()
+}
+
+func (s *savedCheckpoint) Save(ctx context.Context, write func(io.Writer) error) error {
+	defer s.saved()
+	return s.MemoryCheckpoint.Save(ctx, write)
+}
+
 // A second Run whose first was stopped before it was synced lists.
 func TestASecondRunAfterAnUnfinishedList(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
@@ -651,8 +933,11 @@ func TestACheckpointNamesItsSource(t *testing.T) {
 		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
 		synctest.Wait()
 		stop()
+		metadata := harness.ReadSaved(t, s.Bytes()).Metadata
+		require.NotEmpty(t, metadata["writer"])
+		delete(metadata, "writer")
 		require.Equal(t, map[string]string{
 			"server": "http://localhost", "resource": "v1/pods", "cluster": string(created.GetUID()), "resourceVersion": w.ResourceVersion(),
-		}, harness.ReadSaved(t, s.Bytes()).Metadata)
+		}, metadata)
 	})
 }
