@@ -19,9 +19,11 @@ package objectcache_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +36,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,12 +50,27 @@ import (
 )
 
 // The tests of this file are those of client-go's shared informer (v0.37.2,
-// tools/cache/shared_informer_test.go), with this package's informer in the place of client-go's.
+// tools/cache/shared_informer_test.go), with this package's informer in the place of client-go's,
+// with helpers for the steps that many of them share, and in virtual time where they wait.
 // What they read of its insides is in export_test.go.
 
-func newFakeControllerSource(t testing.TB) *fcache.FakeControllerSource {
+func podNamed(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func podWithVersion(name, resourceVersion string) *v1.Pod {
+	pod := podNamed(name)
+	pod.UID, pod.ResourceVersion = types.UID(name), resourceVersion
+	return pod
+}
+
+// newFakeControllerSource simulates an apiserver object endpoint.
+func newFakeControllerSource(t testing.TB, pods ...*v1.Pod) *fcache.FakeControllerSource {
 	source := fcache.NewFakeControllerSource()
 	t.Cleanup(source.Shutdown)
+	for _, pod := range pods {
+		source.Add(pod)
+	}
 	return source
 }
 
@@ -61,6 +79,33 @@ func newPodInformer(lw cache.ListerWatcher, resync time.Duration) *objectcache.I
 		return objectcache.NewSharedIndexInformerWithOptions(lw, &v1.Pod{}, objectcache.Options{ResyncPeriod: resync, Decoded: true})
 	}
 	return objectcache.NewSharedIndexInformer(lw, &v1.Pod{}, resync, cache.Indexers{}).(*objectcache.Informer)
+}
+
+// run runs an informer until stop is called, which waits for its end and may be called again.
+func run(informer *objectcache.Informer) (stop func()) {
+	stopped := make(chan struct{})
+	var wg wait.Group
+	wg.StartWithChannel(stopped, informer.Run)
+	return sync.OnceFunc(func() {
+		close(stopped)
+		wg.Wait()
+	})
+}
+
+func addHandler(t testing.TB, informer *objectcache.Informer, handler cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
+	t.Helper()
+	handle, err := informer.AddEventHandler(handler)
+	require.NoError(t, err)
+	return handle
+}
+
+// requireHandlers checks how many handlers an informer has, and that these are among them.
+func requireHandlers(t testing.TB, informer *objectcache.Informer, n int, registered ...cache.ResourceEventHandlerRegistration) {
+	t.Helper()
+	require.Equal(t, n, objectcache.Handlers(informer))
+	for i, handle := range registered {
+		require.True(t, objectcache.IsRegistered(informer, handle), "handle %d", i)
+	}
 }
 
 // shutDown is the ShutDownEventHandler of client-go v0.37.
@@ -90,7 +135,6 @@ func (b *lockedBuffer) String() string {
 }
 
 type testListener struct {
-	printlnFunc       func(string) // Some, but not all tests use this for per-test output.
 	lock              sync.RWMutex
 	resyncPeriod      time.Duration
 	expectedItemNames sets.Set[string]
@@ -99,60 +143,46 @@ type testListener struct {
 }
 
 func newTestListener(name string, resyncPeriod time.Duration, expected ...string) *testListener {
-	l := &testListener{
-		resyncPeriod:      resyncPeriod,
-		expectedItemNames: sets.New(expected...),
-		name:              name,
-	}
-	return l
+	return &testListener{resyncPeriod: resyncPeriod, expectedItemNames: sets.New(expected...), name: name}
 }
 
-func (l *testListener) OnAdd(obj interface{}, isInInitialList bool) {
-	l.handle(obj)
+// addTo adds l to an informer, with its resync period.
+func (l *testListener) addTo(t testing.TB, informer *objectcache.Informer) cache.ResourceEventHandlerRegistration {
+	t.Helper()
+	handle, err := informer.AddEventHandlerWithResyncPeriod(l, l.resyncPeriod)
+	require.NoError(t, err)
+	return handle
 }
 
-func (l *testListener) OnUpdate(old, new interface{}) {
-	l.handle(new)
-}
+func (l *testListener) OnAdd(obj interface{}, isInInitialList bool) { l.handle(obj) }
 
-func (l *testListener) OnDelete(obj interface{}) {
-}
+func (l *testListener) OnUpdate(old, new interface{}) { l.handle(new) }
 
-func (l *testListener) println(msg string) {
-	msg = l.name + ": " + msg
-	if l.printlnFunc != nil {
-		l.printlnFunc(msg)
-	} else {
-		fmt.Println(msg)
-	}
-}
+func (l *testListener) OnDelete(obj interface{}) {}
 
 func (l *testListener) handle(obj interface{}) {
-	key, _ := cache.MetaNamespaceKeyFunc(obj)
-	l.println(fmt.Sprintf("handle: %v", key))
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	objectMeta, _ := meta.Accessor(obj)
 	l.receivedItemNames = append(l.receivedItemNames, objectMeta.GetName())
 }
 
-func (l *testListener) ok() bool {
-	l.println("polling")
-	err := wait.PollImmediate(100*time.Millisecond, time.Minute, func() (bool, error) {
-		if l.satisfiedExpectations() {
-			return true, nil
-		}
-		return false, nil
+// requireOK waits in a bubble until l has what it expects, and a second more for any unexpected
+// stragglers to come in.
+func (l *testListener) requireOK(t testing.TB) {
+	t.Helper()
+	_ = wait.PollImmediate(100*time.Millisecond, time.Minute, func() (bool, error) {
+		return l.satisfiedExpectations(), nil
 	})
-	if err != nil {
-		return false
-	}
-
-	// wait just a bit to allow any unexpected stragglers to come in
-	l.println("sleeping")
 	time.Sleep(1 * time.Second)
-	l.println("final check")
-	return l.satisfiedExpectations()
+	l.requireSatisfied(t)
+}
+
+func (l *testListener) requireSatisfied(t testing.TB) {
+	t.Helper()
+	l.lock.RLock()
+	defer l.lock.RUnlock()
+	require.Equal(t, l.expectedItemNames, sets.New(l.receivedItemNames...), l.name)
 }
 
 func (l *testListener) satisfiedExpectations() bool {
@@ -171,182 +201,74 @@ func (l *testListener) reset() {
 func TestListenerResyncPeriods(t *testing.T) { synctest.Test(t, testListenerResyncPeriods) }
 
 func testListenerResyncPeriods(t *testing.T) {
-	start := time.Now()
-	println := func(msg string) {
-		delta := time.Since(start)
-		t.Logf("%s: %s", delta, msg)
-	}
-
-	// source simulates an apiserver object endpoint.
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod2"}})
+	source := newFakeControllerSource(t, podNamed("pod1"), podNamed("pod2"))
 
 	// create the shared informer and resync every 1s
 	informer := newPodInformer(source, 1*time.Second)
 
-	// listener 1, never resync
-	listener1 := newTestListener("listener1", 0, "pod1", "pod2")
-	listener1.printlnFunc = println
-	informer.AddEventHandlerWithResyncPeriod(listener1, listener1.resyncPeriod)
+	never := newTestListener("never", 0, "pod1", "pod2")
+	every2s := newTestListener("every 2s", 2*time.Second, "pod1", "pod2")
+	every3s := newTestListener("every 3s", 3*time.Second, "pod1", "pod2")
+	listeners := []*testListener{never, every2s, every3s}
+	for _, listener := range listeners {
+		listener.addTo(t, informer)
+	}
+	defer run(informer)()
 
-	// listener 2, resync every 2s
-	listener2 := newTestListener("listener2", 2*time.Second, "pod1", "pod2")
-	listener2.printlnFunc = println
-	informer.AddEventHandlerWithResyncPeriod(listener2, listener2.resyncPeriod)
-
-	// listener 3, resync every 3s
-	listener3 := newTestListener("listener3", 3*time.Second, "pod1", "pod2")
-	listener3.printlnFunc = println
-	informer.AddEventHandlerWithResyncPeriod(listener3, listener3.resyncPeriod)
-	listeners := []*testListener{listener1, listener2, listener3}
-
-	var wg wait.Group
-	stop := make(chan struct{})
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
-
-	// Ensure all listeners got the initial after the initial processing, at the initial start time.
+	// Ensure that those listeners, and no others, got both pods in the time that has passed.
 	//
 	// synctest.Wait doesn't detect deadlocks involving mutexes: they are considered not durably
 	// blocking, so in case of such a deadlock it'll just keep waiting until the entire unit test
 	// times out. The backtraces then show the deadlock.
-	synctest.Wait()
-	for _, listener := range listeners {
-		if !listener.satisfiedExpectations() {
-			t.Errorf("%s: %s: expected %v, got %v", time.Since(start), listener.name, listener.expectedItemNames, listener.receivedItemNames)
+	requireOnly := func(resynced ...*testListener) {
+		t.Helper()
+		synctest.Wait()
+		for _, listener := range listeners {
+			if slices.Contains(resynced, listener) {
+				listener.requireSatisfied(t)
+			} else {
+				require.Empty(t, listener.receivedItemNames, "%s: should not have resynced", listener.name)
+			}
+			listener.reset()
 		}
 	}
 
-	// reset
-	for _, listener := range listeners {
-		listener.reset()
-	}
-
-	// advance so listener2 gets a resync
+	// All got the initial objects after the initial processing, at the initial start time.
+	requireOnly(never, every2s, every3s)
 	time.Sleep(2 * time.Second)
-	synctest.Wait()
-
-	// make sure listener2 got the resync
-	if !listener2.satisfiedExpectations() {
-		t.Errorf("%s: %s: expected %v, got %v", time.Since(start), listener2.name, listener2.expectedItemNames, listener2.receivedItemNames)
-	}
-
-	// make sure listeners 1 and 3 got nothing
-	if len(listener1.receivedItemNames) != 0 {
-		t.Errorf("%s: listener1: should not have resynced (got %d)", time.Since(start), len(listener1.receivedItemNames))
-	}
-	if len(listener3.receivedItemNames) != 0 {
-		t.Errorf("%s: listener3: should not have resynced (got %d)", time.Since(start), len(listener3.receivedItemNames))
-	}
-
-	// reset
-	for _, listener := range listeners {
-		listener.reset()
-	}
-
-	// advance so listener3 gets a resync
+	requireOnly(every2s)
 	time.Sleep(1 * time.Second)
-	synctest.Wait()
-
-	// make sure listener3 got the resync
-	if !listener3.satisfiedExpectations() {
-		t.Errorf("%s: %s: expected %v, got %v", time.Since(start), listener3.name, listener3.expectedItemNames, listener3.receivedItemNames)
-	}
-
-	// make sure listeners 1 and 2 got nothing
-	if len(listener1.receivedItemNames) != 0 {
-		t.Errorf("%s: listener1: should not have resynced (got %d)", time.Since(start), len(listener1.receivedItemNames))
-	}
-	if len(listener2.receivedItemNames) != 0 {
-		t.Errorf("%s: listener2: should not have resynced (got %d)", time.Since(start), len(listener2.receivedItemNames))
-	}
+	requireOnly(every3s)
 }
 
 func TestResyncCheckPeriod(t *testing.T) {
-	// source simulates an apiserver object endpoint.
-	source := newFakeControllerSource(t)
-
 	// create the shared informer and resync every 12 hours
-	informer := newPodInformer(source, 12*time.Hour)
+	informer := newPodInformer(newFakeControllerSource(t), 12*time.Hour)
 
-	// listener 1, never resync
-	listener1 := newTestListener("listener1", 0)
-	handler1, _ := informer.AddEventHandlerWithResyncPeriod(listener1, listener1.resyncPeriod)
-
-	if e, a := 12*time.Hour, objectcache.ResyncCheckPeriod(informer); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := time.Duration(0), objectcache.ResyncPeriod(handler1); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-
-	// listener 2, resync every minute
-	listener2 := newTestListener("listener2", 1*time.Minute)
-	handler2, _ := informer.AddEventHandlerWithResyncPeriod(listener2, listener2.resyncPeriod)
-	if e, a := 1*time.Minute, objectcache.ResyncCheckPeriod(informer); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := time.Duration(0), objectcache.ResyncPeriod(handler1); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := 1*time.Minute, objectcache.ResyncPeriod(handler2); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-
-	// listener 3, resync every 55 seconds
-	listener3 := newTestListener("listener3", 55*time.Second)
-	handler3, _ := informer.AddEventHandlerWithResyncPeriod(listener3, listener3.resyncPeriod)
-	if e, a := 55*time.Second, objectcache.ResyncCheckPeriod(informer); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := time.Duration(0), objectcache.ResyncPeriod(handler1); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := 1*time.Minute, objectcache.ResyncPeriod(handler2); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := 55*time.Second, objectcache.ResyncPeriod(handler3); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-
-	// listener 4, resync every 5 seconds
-	listener4 := newTestListener("listener4", 5*time.Second)
-	handler4, _ := informer.AddEventHandlerWithResyncPeriod(listener4, listener4.resyncPeriod)
-	if e, a := 5*time.Second, objectcache.ResyncCheckPeriod(informer); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := time.Duration(0), objectcache.ResyncPeriod(handler1); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := 1*time.Minute, objectcache.ResyncPeriod(handler2); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := 55*time.Second, objectcache.ResyncPeriod(handler3); e != a {
-		t.Errorf("expected %d, got %d", e, a)
-	}
-	if e, a := 5*time.Second, objectcache.ResyncPeriod(handler4); e != a {
-		t.Errorf("expected %d, got %d", e, a)
+	var handles []cache.ResourceEventHandlerRegistration
+	var periods []time.Duration
+	for _, step := range []struct{ resync, check time.Duration }{
+		{0, 12 * time.Hour}, // never resync
+		{1 * time.Minute, 1 * time.Minute},
+		{55 * time.Second, 55 * time.Second},
+		{5 * time.Second, 5 * time.Second},
+	} {
+		handles = append(handles, newTestListener("listener", step.resync).addTo(t, informer))
+		periods = append(periods, step.resync)
+		require.Equal(t, step.check, objectcache.ResyncCheckPeriod(informer))
+		for i, handle := range handles {
+			require.Equal(t, periods[i], objectcache.ResyncPeriod(handle), "listener %d", i)
+		}
 	}
 }
 
 // verify that https://github.com/kubernetes/kubernetes/issues/59822 is fixed
 func TestSharedInformerInitializationRace(t *testing.T) {
-	source := newFakeControllerSource(t)
-	informer := newPodInformer(source, 1*time.Second)
+	informer := newPodInformer(newFakeControllerSource(t), 1*time.Second)
 	listener := newTestListener("raceListener", 0)
 
 	go informer.AddEventHandlerWithResyncPeriod(listener, listener.resyncPeriod)
-	var wg wait.Group
-	stop := make(chan struct{})
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
+	defer run(informer)()
 }
 
 // TestSharedInformerWatchDisruption simulates a watch that was closed
@@ -357,46 +279,30 @@ func TestSharedInformerWatchDisruption(t *testing.T) {
 }
 
 func testSharedInformerWatchDisruption(t *testing.T) {
-	// source simulates an apiserver object endpoint.
-	source := newFakeControllerSource(t)
-
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1", UID: "pod1", ResourceVersion: "1"}})
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod2", UID: "pod2", ResourceVersion: "2"}})
+	source := newFakeControllerSource(t, podWithVersion("pod1", "1"), podWithVersion("pod2", "2"))
 
 	// create the shared informer and resync every 1s
 	informer := newPodInformer(source, 1*time.Second)
 
-	// listener, never resync
 	listenerNoResync := newTestListener("listenerNoResync", 0, "pod1", "pod2")
-	informer.AddEventHandlerWithResyncPeriod(listenerNoResync, listenerNoResync.resyncPeriod)
-
 	listenerResync := newTestListener("listenerResync", 1*time.Second, "pod1", "pod2")
-	informer.AddEventHandlerWithResyncPeriod(listenerResync, listenerResync.resyncPeriod)
 	listeners := []*testListener{listenerNoResync, listenerResync}
-
-	var wg wait.Group
-	stop := make(chan struct{})
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
+	for _, listener := range listeners {
+		listener.addTo(t, informer)
+	}
+	defer run(informer)()
 
 	for _, listener := range listeners {
-		if !listener.ok() {
-			t.Errorf("%s: expected %v, got %v", listener.name, listener.expectedItemNames, listener.receivedItemNames)
-		}
+		listener.requireOK(t)
 	}
 
 	// Add pod3, bump pod2 but don't broadcast it, so that the change will be seen only on relist
-	source.AddDropWatch(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod3", UID: "pod3", ResourceVersion: "3"}})
-	source.ModifyDropWatch(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod2", UID: "pod2", ResourceVersion: "4"}})
+	source.AddDropWatch(podWithVersion("pod3", "3"))
+	source.ModifyDropWatch(podWithVersion("pod2", "4"))
 
 	// Ensure that nobody saw any changes
 	for _, listener := range listeners {
-		if !listener.ok() {
-			t.Errorf("%s: expected %v, got %v", listener.name, listener.expectedItemNames, listener.receivedItemNames)
-		}
+		listener.requireOK(t)
 	}
 
 	for _, listener := range listeners {
@@ -413,16 +319,13 @@ func testSharedInformerWatchDisruption(t *testing.T) {
 	time.Sleep(4 * time.Second)
 
 	for _, listener := range listeners {
-		if !listener.ok() {
-			t.Errorf("%s: expected %v, got %v", listener.name, listener.expectedItemNames, listener.receivedItemNames)
-		}
+		listener.requireOK(t)
 	}
 }
 
 func TestSharedInformerErrorHandling(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-	source.ListError = fmt.Errorf("Access Denied")
+	source := newFakeControllerSource(t, podNamed("pod1"))
+	source.ListError = errors.New("Access Denied")
 
 	informer := newPodInformer(source, 1*time.Second)
 
@@ -433,20 +336,11 @@ func TestSharedInformerErrorHandling(t *testing.T) {
 		default: // the test reads the first error only, and the handler must return
 		}
 	})
-
-	var wg wait.Group
-	stop := make(chan struct{})
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
+	defer run(informer)()
 
 	select {
 	case err := <-errCh:
-		if !strings.Contains(err.Error(), "Access Denied") {
-			t.Errorf("Expected 'Access Denied' error. Actual: %v", err)
-		}
+		require.ErrorContains(t, err, "Access Denied")
 	case <-time.After(time.Minute):
 		t.Errorf("Timeout waiting for error handler call")
 	}
@@ -455,8 +349,7 @@ func TestSharedInformerErrorHandling(t *testing.T) {
 // TestSharedInformerStartRace is a regression test to ensure there is no race between
 // Run and SetWatchErrorHandler, and Run and SetTransform.
 func TestSharedInformerStartRace(t *testing.T) {
-	source := newFakeControllerSource(t)
-	informer := newPodInformer(source, 1*time.Second)
+	informer := newPodInformer(newFakeControllerSource(t), 1*time.Second)
 	stop := make(chan struct{})
 	go func() {
 		for {
@@ -482,12 +375,10 @@ func TestSharedInformerStartRace(t *testing.T) {
 	}()
 }
 
-func TestSharedInformerTransformer(t *testing.T) {
-	// source simulates an apiserver object endpoint.
-	source := newFakeControllerSource(t)
+func TestSharedInformerTransformer(t *testing.T) { synctest.Test(t, testSharedInformerTransformer) }
 
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1", UID: "pod1", ResourceVersion: "1"}})
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod2", UID: "pod2", ResourceVersion: "2"}})
+func testSharedInformerTransformer(t *testing.T) {
+	source := newFakeControllerSource(t, podWithVersion("pod1", "1"), podWithVersion("pod2", "2"))
 
 	informer := newPodInformer(source, 1*time.Second)
 	informer.SetTransform(func(obj interface{}) (interface{}, error) {
@@ -503,235 +394,73 @@ func TestSharedInformerTransformer(t *testing.T) {
 	})
 
 	listenerTransformer := newTestListener("listenerTransformer", 0, "POD1", "POD2")
-	informer.AddEventHandler(listenerTransformer)
+	addHandler(t, informer, listenerTransformer)
+	defer run(informer)()
 
-	var wg wait.Group
-	stop := make(chan struct{})
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
-
-	if !listenerTransformer.ok() {
-		t.Errorf("%s: expected %v, got %v", listenerTransformer.name, listenerTransformer.expectedItemNames, listenerTransformer.receivedItemNames)
-	}
+	listenerTransformer.requireOK(t)
 }
 
 func TestSharedInformerRemoveHandler(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
 
-	informer := newPodInformer(source, 1*time.Second)
+	handle1 := addHandler(t, informer, &cache.ResourceEventHandlerFuncs{})
+	handle2 := addHandler(t, informer, &cache.ResourceEventHandlerFuncs{})
+	requireHandlers(t, informer, 2)
 
-	handler1 := &cache.ResourceEventHandlerFuncs{}
-	handle1, err := informer.AddEventHandler(handler1)
-	if err != nil {
-		t.Errorf("informer did not add handler1: %s", err)
-		return
-	}
-	handler2 := &cache.ResourceEventHandlerFuncs{}
-	handle2, err := informer.AddEventHandler(handler2)
-	if err != nil {
-		t.Errorf("informer did not add handler2: %s", err)
-		return
-	}
+	require.NoError(t, informer.RemoveEventHandler(handle2))
+	requireHandlers(t, informer, 1)
 
-	if objectcache.Handlers(informer) != 2 {
-		t.Errorf("informer has %d registered handler, instead of 2", objectcache.Handlers(informer))
-	}
-
-	if err := informer.RemoveEventHandler(handle2); err != nil {
-		t.Errorf("removing of second pointer handler failed: %s", err)
-	}
-	if objectcache.Handlers(informer) != 1 {
-		t.Errorf("after removing handler informer has %d registered handler(s), instead of 1", objectcache.Handlers(informer))
-	}
-
-	if err := informer.RemoveEventHandler(handle1); err != nil {
-		t.Errorf("removing of first pointer handler failed: %s", err)
-	}
-	if objectcache.Handlers(informer) != 0 {
-		t.Errorf("informer still has registered handlers after removing both handlers")
-	}
+	require.NoError(t, informer.RemoveEventHandler(handle1))
+	requireHandlers(t, informer, 0)
 }
 
 func TestSharedInformerRemoveForeignHandler(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
+	informer2 := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
 
-	informer := newPodInformer(source, 1*time.Second)
-
-	source2 := newFakeControllerSource(t)
-	source2.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	informer2 := newPodInformer(source2, 1*time.Second)
-
-	handler1 := &cache.ResourceEventHandlerFuncs{}
-	handle1, err := informer.AddEventHandler(handler1)
-	if err != nil {
-		t.Errorf("informer did not add handler1: %s", err)
-		return
-	}
-	handler2 := &cache.ResourceEventHandlerFuncs{}
-	handle2, err := informer.AddEventHandler(handler2)
-	if err != nil {
-		t.Errorf("informer did not add handler2: %s", err)
-		return
-	}
-
-	if objectcache.Handlers(informer) != 2 {
-		t.Errorf("informer has %d registered handler, instead of 2", objectcache.Handlers(informer))
-	}
-	if objectcache.Handlers(informer2) != 0 {
-		t.Errorf("informer2 has %d registered handler, instead of 0", objectcache.Handlers(informer2))
-	}
+	handle1 := addHandler(t, informer, &cache.ResourceEventHandlerFuncs{})
+	handle2 := addHandler(t, informer, &cache.ResourceEventHandlerFuncs{})
+	requireHandlers(t, informer, 2)
+	requireHandlers(t, informer2, 0)
 
 	// remove handle at foreign informer
-	if objectcache.IsRegistered(informer2, handle1) {
-		t.Errorf("handle1 registered for informer2")
-	}
-	if objectcache.IsRegistered(informer2, handle2) {
-		t.Errorf("handle2 registered for informer2")
-	}
-	if err := informer2.RemoveEventHandler(handle1); err != nil {
-		t.Errorf("removing of second pointer handler failed: %s", err)
-	}
-	if objectcache.Handlers(informer) != 2 {
-		t.Errorf("informer has %d registered handler, instead of 2", objectcache.Handlers(informer))
-	}
-	if objectcache.Handlers(informer2) != 0 {
-		t.Errorf("informer2 has %d registered handler, instead of 0", objectcache.Handlers(informer2))
-	}
-	if !objectcache.IsRegistered(informer, handle1) {
-		t.Errorf("handle1 not registered anymore for informer")
-	}
-	if !objectcache.IsRegistered(informer, handle2) {
-		t.Errorf("handle2 not registered anymore for informer")
-	}
+	require.False(t, objectcache.IsRegistered(informer2, handle1))
+	require.False(t, objectcache.IsRegistered(informer2, handle2))
+	require.NoError(t, informer2.RemoveEventHandler(handle1))
+	requireHandlers(t, informer, 2, handle1, handle2)
+	requireHandlers(t, informer2, 0)
 
-	if objectcache.Handlers(informer) != 2 {
-		t.Errorf("informer has %d registered handler, instead of 2", objectcache.Handlers(informer))
-	}
-	if objectcache.Handlers(informer2) != 0 {
-		t.Errorf("informer2 has %d registered handler, instead of 0", objectcache.Handlers(informer2))
-	}
-	if !objectcache.IsRegistered(informer, handle1) {
-		t.Errorf("handle1 not registered anymore for informer")
-	}
-	if !objectcache.IsRegistered(informer, handle2) {
-		t.Errorf("handle2 not registered anymore for informer")
-	}
+	require.NoError(t, informer.RemoveEventHandler(handle2))
+	requireHandlers(t, informer, 1)
 
-	if err := informer.RemoveEventHandler(handle2); err != nil {
-		t.Errorf("removing of second pointer handler failed: %s", err)
-	}
-	if objectcache.Handlers(informer) != 1 {
-		t.Errorf("after removing handler informer has %d registered handler(s), instead of 1", objectcache.Handlers(informer))
-	}
-
-	if err := informer.RemoveEventHandler(handle1); err != nil {
-		t.Errorf("removing of first pointer handler failed: %s", err)
-	}
-	if objectcache.Handlers(informer) != 0 {
-		t.Errorf("informer still has registered handlers after removing both handlers")
-	}
+	require.NoError(t, informer.RemoveEventHandler(handle1))
+	requireHandlers(t, informer, 0)
 }
 
 func TestSharedInformerMultipleRegistration(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	informer := newPodInformer(source, 1*time.Second)
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
 
 	handler1 := &cache.ResourceEventHandlerFuncs{}
-	reg1, err := informer.AddEventHandler(handler1)
-	if err != nil {
-		t.Errorf("informer did not add handler for the first time: %s", err)
-		return
-	}
+	reg1 := addHandler(t, informer, handler1)
+	requireHandlers(t, informer, 1, reg1)
+	reg2 := addHandler(t, informer, handler1)
+	requireHandlers(t, informer, 2, reg1, reg2)
 
-	if !objectcache.IsRegistered(informer, reg1) {
-		t.Errorf("handle1 is not active after successful registration")
-		return
-	}
+	require.NoError(t, informer.RemoveEventHandler(reg1))
+	require.False(t, objectcache.IsRegistered(informer, reg1))
+	requireHandlers(t, informer, 1, reg2)
 
-	reg2, err := informer.AddEventHandler(handler1)
-	if err != nil {
-		t.Errorf("informer did not add handler for the second: %s", err)
-		return
-	}
-
-	if !objectcache.IsRegistered(informer, reg2) {
-		t.Errorf("handle2 is not active after successful registration")
-		return
-	}
-
-	if objectcache.Handlers(informer) != 2 {
-		t.Errorf("informer has %d registered handler(s), instead of 2", objectcache.Handlers(informer))
-	}
-
-	if err := informer.RemoveEventHandler(reg1); err != nil {
-		t.Errorf("removing of duplicate handler registration failed: %s", err)
-	}
-
-	if objectcache.IsRegistered(informer, reg1) {
-		t.Errorf("handle1 is still active after successful remove")
-		return
-	}
-	if !objectcache.IsRegistered(informer, reg2) {
-		t.Errorf("handle2 is not active after removing handle1")
-		return
-	}
-
-	if objectcache.Handlers(informer) != 1 {
-		if objectcache.Handlers(informer) == 0 {
-			t.Errorf("informer has no registered handler anymore after removal of duplicate registrations")
-		} else {
-			t.Errorf("informer has unexpected number (%d) of handlers after removal of duplicate handler registration", objectcache.Handlers(informer))
-		}
-	}
-
-	if err := informer.RemoveEventHandler(reg2); err != nil {
-		t.Errorf("removing of second handler registration failed: %s", err)
-	}
-
-	if objectcache.IsRegistered(informer, reg2) {
-		t.Errorf("handle2 is still active after successful remove")
-		return
-	}
-
-	if objectcache.Handlers(informer) != 0 {
-		t.Errorf("informer has unexpected number (%d) of handlers after removal of second handler registrations", objectcache.Handlers(informer))
-	}
+	require.NoError(t, informer.RemoveEventHandler(reg2))
+	require.False(t, objectcache.IsRegistered(informer, reg2))
+	requireHandlers(t, informer, 0)
 }
 
 func TestRemovingRemovedSharedInformer(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	informer := newPodInformer(source, 1*time.Second)
-	handler := &cache.ResourceEventHandlerFuncs{}
-	reg, err := informer.AddEventHandler(handler)
-
-	if err != nil {
-		t.Errorf("informer did not add handler for the first time: %s", err)
-		return
-	}
-	if err := informer.RemoveEventHandler(reg); err != nil {
-		t.Errorf("removing of handler registration failed: %s", err)
-		return
-	}
-	if objectcache.IsRegistered(informer, reg) {
-		t.Errorf("handle is still active after successful remove")
-		return
-	}
-	if err := informer.RemoveEventHandler(reg); err != nil {
-		t.Errorf("removing of already removed registration yields unexpected error: %s", err)
-	}
-	if objectcache.IsRegistered(informer, reg) {
-		t.Errorf("handle is still active after second remove")
-		return
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
+	reg := addHandler(t, informer, &cache.ResourceEventHandlerFuncs{})
+	for range 2 {
+		require.NoError(t, informer.RemoveEventHandler(reg))
+		require.False(t, objectcache.IsRegistered(informer, reg))
 	}
 }
 
@@ -803,11 +532,7 @@ func TestSharedInformerHandlerAbuse(t *testing.T) {
 
 	wg := sync.WaitGroup{}
 	for i := 0; i < 100; i++ {
-		wg.Add(1)
-		go func() {
-			worker()
-			wg.Done()
-		}()
+		wg.Go(worker)
 	}
 
 	objs := []*v1.Pod{}
@@ -816,9 +541,7 @@ func TestSharedInformerHandlerAbuse(t *testing.T) {
 	for i := 0; i < 2000; i++ {
 		if len(objs) == 0 {
 			// Make sure there is always an object
-			obj := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: "pod" + strconv.Itoa(i),
-			}}
+			obj := podNamed("pod" + strconv.Itoa(i))
 			objs = append(objs, obj)
 
 			// deep copy before adding since the Modify function mutates the obj
@@ -828,9 +551,7 @@ func TestSharedInformerHandlerAbuse(t *testing.T) {
 		switch rand.Intn(3) {
 		case 0:
 			// Add Object
-			obj := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: "pod" + strconv.Itoa(i),
-			}}
+			obj := podNamed("pod" + strconv.Itoa(i))
 			objs = append(objs, obj)
 			source.Add(obj.DeepCopy())
 		case 1:
@@ -854,285 +575,132 @@ func TestSharedInformerHandlerAbuse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestStateSharedInformer(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
+func TestStateSharedInformer(t *testing.T) { synctest.Test(t, testStateSharedInformer) }
 
-	informer := newPodInformer(source, 1*time.Second)
+func testStateSharedInformer(t *testing.T) {
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
 	listener := newTestListener("listener", 0, "pod1")
-	informer.AddEventHandlerWithResyncPeriod(listener, listener.resyncPeriod)
+	listener.addTo(t, informer)
 
-	if objectcache.IsStarted(informer) {
-		t.Errorf("informer already started after creation")
-		return
-	}
-	if informer.IsStopped() {
-		t.Errorf("informer already stopped after creation")
-		return
-	}
-	var wg wait.Group
-	stop := make(chan struct{})
-	wg.StartWithChannel(stop, informer.Run)
-	defer wg.Wait()
-	if !listener.ok() {
-		t.Errorf("informer did not report initial objects")
-		close(stop)
-		return
-	}
+	require.False(t, objectcache.IsStarted(informer), "after creation")
+	require.False(t, informer.IsStopped(), "after creation")
 
-	if !objectcache.IsStarted(informer) {
-		t.Errorf("informer does not report to be started although handling events")
-		close(stop)
-		return
-	}
-	if informer.IsStopped() {
-		t.Errorf("informer reports to be stopped although stop channel not closed")
-		close(stop)
-		return
-	}
+	stop := run(informer)
+	defer stop()
+	listener.requireOK(t)
+	require.True(t, objectcache.IsStarted(informer), "while handling events")
+	require.False(t, informer.IsStopped(), "before the stop channel is closed")
 
-	close(stop)
-	require.Eventually(t, informer.IsStopped, time.Minute, time.Millisecond, "informer reports not to be stopped although stop channel closed")
-	if !objectcache.IsStarted(informer) {
-		t.Errorf("informer reports not to be started after it has been started and stopped")
-		return
-	}
+	stop()
+	require.True(t, informer.IsStopped())
+	require.True(t, objectcache.IsStarted(informer), "after it has been started and stopped")
 }
 
 func TestAddOnStoppedSharedInformer(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	informer := newPodInformer(source, 1*time.Second)
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
 	listener := newTestListener("listener", 0, "pod1")
-	stop := make(chan struct{})
-	var wg wait.Group
-	wg.StartWithChannel(stop, informer.Run)
-	defer wg.Wait()
-	close(stop)
+	run(informer)()
+	require.True(t, informer.IsStopped())
 
-	err := wait.PollImmediate(100*time.Millisecond, time.Minute, func() (bool, error) {
-		if informer.IsStopped() {
-			return true, nil
-		}
-		return false, nil
-	})
-
-	if err != nil {
-		t.Errorf("informer reports not to be stopped although stop channel closed")
-		return
-	}
-
-	_, err = informer.AddEventHandlerWithResyncPeriod(listener, listener.resyncPeriod)
-	if err == nil {
-		t.Errorf("stopped informer did not reject add handler")
-		return
-	}
-	if !strings.HasSuffix(err.Error(), "was not added to shared informer because it has stopped already") {
-		t.Errorf("adding handler to a stopped informer yields unexpected error: %s", err)
-		return
-	}
+	_, err := informer.AddEventHandlerWithResyncPeriod(listener, listener.resyncPeriod)
+	require.Error(t, err)
+	require.True(t, strings.HasSuffix(err.Error(), "was not added to shared informer because it has stopped already"), err)
 }
 
 func TestRemoveOnStoppedSharedInformer(t *testing.T) {
-	source := newFakeControllerSource(t)
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	informer := newPodInformer(source, 1*time.Second)
-	listener := newTestListener("listener", 0, "pod1")
-	handle, err := informer.AddEventHandlerWithResyncPeriod(listener, listener.resyncPeriod)
-	if err != nil {
-		t.Errorf("informer did not add handler: %s", err)
-		return
-	}
-	stop := make(chan struct{})
-	var wg wait.Group
-	wg.StartWithChannel(stop, informer.Run)
-	defer wg.Wait()
-	close(stop)
-	require.Eventually(t, informer.IsStopped, time.Minute, time.Millisecond, "informer reports not to be stopped although stop channel closed")
-	err = informer.RemoveEventHandler(handle)
-	if err != nil {
-		t.Errorf("informer does not remove handler on stopped informer")
-		return
-	}
+	informer := newPodInformer(newFakeControllerSource(t, podNamed("pod1")), 1*time.Second)
+	handle := newTestListener("listener", 0, "pod1").addTo(t, informer)
+	run(informer)()
+	require.True(t, informer.IsStopped())
+	require.NoError(t, informer.RemoveEventHandler(handle))
 }
 
-func TestRemoveWhileActive(t *testing.T) {
-	// source simulates an apiserver object endpoint.
-	source := newFakeControllerSource(t)
+func TestRemoveWhileActive(t *testing.T) { synctest.Test(t, testRemoveWhileActive) }
 
-	// create the shared informer and resync every 12 hours
+func testRemoveWhileActive(t *testing.T) {
+	source := newFakeControllerSource(t)
 	informer := newPodInformer(source, 0)
 
 	listener := newTestListener("listener", 0, "pod1")
-	handle, _ := informer.AddEventHandler(listener)
+	handle := addHandler(t, informer, listener)
+	defer run(informer)()
 
-	stop := make(chan struct{})
-	var wg wait.Group
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
-
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	if !listener.ok() {
-		t.Errorf("event did not occur")
-		return
-	}
+	source.Add(podNamed("pod1"))
+	listener.requireOK(t)
 
 	informer.RemoveEventHandler(handle)
+	require.False(t, objectcache.IsRegistered(informer, handle))
 
-	if objectcache.IsRegistered(informer, handle) {
-		t.Errorf("handle is still active after successful remove")
-		return
-	}
-
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod2"}})
-
-	if !listener.ok() {
-		t.Errorf("unexpected event occurred")
-		return
-	}
+	source.Add(podNamed("pod2"))
+	listener.requireOK(t)
 }
 
-func TestAddWhileActive(t *testing.T) {
-	// source simulates an apiserver object endpoint.
-	source := newFakeControllerSource(t)
+func TestAddWhileActive(t *testing.T) { synctest.Test(t, testAddWhileActive) }
 
-	// create the shared informer and resync every 12 hours
+func testAddWhileActive(t *testing.T) {
+	source := newFakeControllerSource(t)
 	informer := newPodInformer(source, 0)
 	listener1 := newTestListener("originalListener", 0, "pod1")
 	listener2 := newTestListener("listener2", 0, "pod1", "pod2")
-	handle1, _ := informer.AddEventHandler(listener1)
+	handle1 := addHandler(t, informer, listener1)
+	require.False(t, handle1.HasSynced(), "Synced before Run??")
+	defer run(informer)()
 
-	if handle1.HasSynced() {
-		t.Error("Synced before Run??")
-	}
-
-	stop := make(chan struct{})
-	var wg wait.Group
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
-
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
-
-	if !listener1.ok() {
-		t.Errorf("events on listener1 did not occur")
-		return
-	}
+	source.Add(podNamed("pod1"))
+	listener1.requireOK(t)
 
 	select {
 	case <-handle1.HasSyncedChecker().Done():
-		if !handle1.HasSynced() {
-			t.Error("Not synced after channel said we are synced??")
-		}
+		require.True(t, handle1.HasSynced(), "Not synced after channel said we are synced??")
 	case <-time.After(time.Minute):
 		t.Error("Not synced a minute after Run??")
 	}
 
 	listener2.lock.Lock() // ensure we observe it before it has synced
-	handle2, _ := informer.AddEventHandler(listener2)
-	if handle2.HasSynced() {
-		t.Error("Synced before processing anything?")
-	}
+	handle2 := addHandler(t, informer, listener2)
+	require.False(t, handle2.HasSynced(), "Synced before processing anything?")
 	listener2.lock.Unlock() // permit it to proceed and sync
 
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod2"}})
-
-	if !listener2.ok() {
-		t.Errorf("event on listener2 did not occur")
-		return
-	}
-
-	if !handle2.HasSynced() {
-		t.Error("Not synced even after processing?")
-	}
-
-	if !objectcache.IsRegistered(informer, handle1) {
-		t.Errorf("handle1 is not active")
-		return
-	}
-	if !objectcache.IsRegistered(informer, handle2) {
-		t.Errorf("handle2 is not active")
-		return
-	}
+	source.Add(podNamed("pod2"))
+	listener2.requireOK(t)
+	require.True(t, handle2.HasSynced(), "Not synced even after processing?")
+	requireHandlers(t, informer, 2, handle1, handle2)
 
 	listener1.expectedItemNames = listener2.expectedItemNames
-	if !listener1.ok() {
-		t.Errorf("events on listener1 did not occur")
-		return
-	}
+	listener1.requireOK(t)
 }
 
 // TestShutdown depends on goleak.VerifyTestMain in main_test.go to verify that
 // all goroutines really have stopped in the different scenarios.
 func TestShutdown(t *testing.T) {
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(_ any) {}}
 	t.Run("no-context", func(t *testing.T) {
-		source := newFakeControllerSource(t)
-
-		informer := newPodInformer(source, 1*time.Second)
-		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(_ any) {},
-		})
-		require.NoError(t, err)
+		informer := newPodInformer(newFakeControllerSource(t), 1*time.Second)
+		handle := addHandler(t, informer, handler)
 		defer func() {
-			assert.NoError(t, informer.RemoveEventHandler(handler))
+			assert.NoError(t, informer.RemoveEventHandler(handle))
 		}()
-
-		var wg wait.Group
-		stop := make(chan struct{})
-		wg.StartWithChannel(stop, informer.Run)
-		defer func() {
-			close(stop)
-			wg.Wait()
-		}()
+		defer run(informer)()
 
 		require.Eventually(t, informer.HasSynced, time.Minute, time.Millisecond, "informer has synced")
 	})
 
 	t.Run("no-context-later", func(t *testing.T) {
-		source := newFakeControllerSource(t)
-		informer := newPodInformer(source, 1*time.Second)
-
-		var wg wait.Group
-		stop := make(chan struct{})
-		wg.StartWithChannel(stop, informer.Run)
-		defer func() {
-			close(stop)
-			wg.Wait()
-		}()
+		informer := newPodInformer(newFakeControllerSource(t), 1*time.Second)
+		defer run(informer)()
 
 		require.Eventually(t, informer.HasSynced, time.Minute, time.Millisecond, "informer has synced")
-
-		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(_ any) {},
-		})
-		require.NoError(t, err)
-		assert.NoError(t, informer.RemoveEventHandler(handler))
+		assert.NoError(t, informer.RemoveEventHandler(addHandler(t, informer, handler)))
 	})
 
 	t.Run("no-run", func(t *testing.T) {
-		source := newFakeControllerSource(t)
-		informer := newPodInformer(source, 1*time.Second)
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(_ any) {},
-		})
-		require.NoError(t, err)
-
-		// At this point, neither informer nor handler have any goroutines running
+		// Neither informer nor handler have any goroutines running
 		// and it doesn't matter that nothing gets stopped or removed.
+		addHandler(t, newPodInformer(newFakeControllerSource(t), 1*time.Second), handler)
 	})
 }
 
 func TestEventPanics(t *testing.T) {
-	// timeInUTC := time.Date(2009, 12, 1, 13, 30, 40, 42000, time.UTC)
-	// timeString := "1201 13:30:40.000042"
 	// Initialized by init.
 	var (
 		buffer lockedBuffer
@@ -1148,15 +716,13 @@ func TestEventPanics(t *testing.T) {
 		t.Cleanup(klog.CaptureState().Restore) //nolint:logcheck // CaptureState shouldn't be used in packages with contextual logging, but here it is okay.
 		buffer.buffer.Reset()
 		logger = textlogger.NewLogger(textlogger.NewConfig(
-			// textlogger.FixedTime(timeInUTC),
 			textlogger.Output(&buffer),
 		))
 		oldReallyCrash := utilruntime.ReallyCrash
 		utilruntime.ReallyCrash = false
 		t.Cleanup(func() { utilruntime.ReallyCrash = oldReallyCrash })
 
-		source = newFakeControllerSource(t)
-		source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
+		source = newFakeControllerSource(t, podNamed("pod1"))
 	}
 
 	newHandler := func(ctx context.Context) cache.ResourceEventHandlerFuncs {
@@ -1181,19 +747,13 @@ func TestEventPanics(t *testing.T) {
 	t.Run("simple", func(t *testing.T) {
 		init(t)
 		klog.SetLogger(logger)
-		stop := make(chan struct{})
 		informer := newPodInformer(source, 1*time.Second)
-		handle, err := informer.AddEventHandler(handler)
-		require.NoError(t, err)
+		handle := addHandler(t, informer, handler)
+		stop := run(informer)
 		defer func() {
+			stop()
+			assert.True(t, informer.IsStopped())
 			assert.NoError(t, informer.RemoveEventHandler(handle))
-		}()
-		var wg wait.Group
-		wg.StartWithChannel(stop, informer.Run)
-		defer func() {
-			close(stop)
-			assert.Eventually(t, informer.IsStopped, time.Minute, time.Millisecond, "informer has stopped")
-			wg.Wait() // For race detector...
 		}()
 		require.Eventually(t, informer.HasSynced, time.Minute, time.Millisecond, "informer has synced")
 
@@ -1209,290 +769,161 @@ func TestEventPanics(t *testing.T) {
 	})
 
 	t.Run("many", func(t *testing.T) {
-		init(t)
-		// One pod was already created in init, add some more.
-		numPods := 5
-		for i := 1; i < numPods; i++ {
-			source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod%d", i+1)}})
-		}
-		_, ctx := ktesting.NewTestContext(t)
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-
-		informer := newPodInformer(source, 1*time.Second)
-		name1 := "fake-event-handler-1"
-		logger1 := klog.LoggerWithName(logger, name1)
-		ctx1 := klog.NewContext(ctx, logger1)
-		handle1, err := informer.AddEventHandlerWithOptions(newHandler(ctx1), cache.HandlerOptions{Logger: &logger1})
-		require.NoError(t, err)
-		defer func() {
-			assert.NoError(t, informer.RemoveEventHandler(handle1))
-		}()
-		name2 := "fake-event-handler-2"
-		logger2 := klog.LoggerWithName(logger, name2)
-		ctx2 := klog.NewContext(ctx, logger2)
-		handle2, err := informer.AddEventHandlerWithOptions(newHandler(ctx2), cache.HandlerOptions{Logger: &logger2})
-		require.NoError(t, err)
-		defer func() {
-			assert.NoError(t, informer.RemoveEventHandler(handle2))
-		}()
-
-		start := time.Now()
-		var wg wait.Group
-		informerName := "informer"
-		informerLogger := klog.LoggerWithName(logger, informerName)
-		informerCtx := klog.NewContext(ctx, informerLogger)
-		wg.StartWithContext(informerCtx, informer.RunWithContext)
-		defer func() {
-			cancel()
-			assert.Eventually(t, informer.IsStopped, time.Minute, time.Millisecond, "informer has stopped")
-			wg.Wait() // For race detector...
-		}()
-		require.Eventually(t, informer.HasSynced, time.Minute, time.Millisecond, "informer has synced")
-
-		assert.EventuallyWithT(t, func(t *assert.CollectT) {
-			output := buffer.String()
-			expected := expectedLog(name1)
-			if !assert.Equal(t, numPods, numOccurrences(output, expected), "Log output should have the right number of panics for %q (search string: %q), got instead:\n%s", name1, expected, output) {
-				return
+		synctest.Test(t, func(t *testing.T) {
+			init(t)
+			// One pod was already created in init, add some more.
+			numPods := 5
+			for i := 1; i < numPods; i++ {
+				source.Add(podNamed(fmt.Sprintf("pod%d", i+1)))
 			}
-			expected = expectedLog(name2)
-			assert.Equal(t, numPods, numOccurrences(output, expected), "Log output should have the right number of panics for %q (search string %q, got instead:\n%s", name2, expected, output)
-		}, time.Minute, time.Millisecond, "handler has panicked")
+			_, ctx := ktesting.NewTestContext(t)
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
 
-		// Both handlers should have slept for one second after each panic,
-		// except after the last pod event because then the input channel
-		// gets closed.
-		assert.GreaterOrEqual(t, time.Since(start), time.Duration(numPods-1)*time.Second, "Delay in processorListener.run")
+			informer := newPodInformer(source, 1*time.Second)
+			names := []string{"fake-event-handler-1", "fake-event-handler-2"}
+			for _, name := range names {
+				logger := klog.LoggerWithName(logger, name)
+				handle, err := informer.AddEventHandlerWithOptions(newHandler(klog.NewContext(ctx, logger)), cache.HandlerOptions{Logger: &logger})
+				require.NoError(t, err)
+				defer func() {
+					assert.NoError(t, informer.RemoveEventHandler(handle))
+				}()
+			}
+
+			var wg wait.Group
+			wg.StartWithContext(klog.NewContext(ctx, klog.LoggerWithName(logger, "informer")), informer.RunWithContext)
+			defer func() {
+				cancel()
+				wg.Wait()
+				assert.True(t, informer.IsStopped())
+			}()
+			synctest.Wait()
+			require.True(t, informer.HasSynced())
+
+			// Both handlers sleep for one second after each panic.
+			for panics := 1; panics <= numPods; panics++ {
+				synctest.Wait()
+				output := buffer.String()
+				for _, name := range names {
+					expected := expectedLog(name)
+					require.Equal(t, panics, strings.Count(output, expected), "Log output should have the right number of panics for %q (search string: %q), got instead:\n%s", name, expected, output)
+				}
+				time.Sleep(time.Second)
+			}
+		})
 	})
 }
 
-func numOccurrences(hay, needle string) int {
-	count := 0
-	for {
-		index := strings.Index(hay, needle)
-		if index < 0 {
-			return count
-		}
-		count++
-		hay = hay[index+len(needle):]
+// blockingHandler is a handler that waits until block is closed, and then sends its pod to
+// scheduledPods.
+type blockingHandler struct {
+	cache.ResourceEventHandlerFuncs
+	scheduledPods            chan *v1.Pod
+	block, started, finished chan struct{}
+	panicVal                 any
+}
+
+func newBlockingHandler() *blockingHandler {
+	h := &blockingHandler{
+		scheduledPods: make(chan *v1.Pod, 1),
+		block:         make(chan struct{}),
+		started:       make(chan struct{}),
+		finished:      make(chan struct{}),
 	}
+	h.AddFunc = func(obj any) {
+		close(h.started)
+		<-h.block
+		defer close(h.finished)
+		defer func() { h.panicVal = recover() }()
+		h.scheduledPods <- obj.(*v1.Pod)
+	}
+	return h
 }
 
 func TestRemoveEventHandler_AsynchronousPanic(t *testing.T) {
 	source := newFakeControllerSource(t)
 	informer := newPodInformer(source, 0)
-
-	stop := make(chan struct{})
-	var wg wait.Group
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
-
-	scheduledPods := make(chan *v1.Pod, 1)
-	blockChan := make(chan struct{})
-	handlerStarted := make(chan struct{})
-	handlerFinished := make(chan struct{})
-	var panicVal any
-	var panicked bool
-
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			close(handlerStarted)
-			<-blockChan
-			defer close(handlerFinished)
-			defer func() {
-				if r := recover(); r != nil {
-					panicVal = r
-					panicked = true
-				}
-			}()
-			scheduledPods <- obj.(*v1.Pod)
-		},
-	}
-
-	handle, err := informer.AddEventHandler(handler)
-	if err != nil {
-		t.Fatalf("Failed to add event handler: %v", err)
-	}
+	defer run(informer)()
+	handler := newBlockingHandler()
+	handle := addHandler(t, informer, handler)
 
 	// Trigger the event
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
+	source.Add(podNamed("pod1"))
 
 	// Wait for handler to start and block
-	<-handlerStarted
+	<-handler.started
 
 	// Now remove the handler. This should return immediately.
-	err = informer.RemoveEventHandler(handle)
-	if err != nil {
-		t.Fatalf("Failed to remove event handler: %v", err)
-	}
+	require.NoError(t, informer.RemoveEventHandler(handle))
 
 	// Close the channel that the handler writes to
-	close(scheduledPods)
+	close(handler.scheduledPods)
 
 	// Unblock the handler
-	close(blockChan)
+	close(handler.block)
 
 	// Wait for handler to finish
-	<-handlerFinished
+	<-handler.finished
 
-	if !panicked {
-		t.Fatalf("Expected handler to panic (send on closed channel), but it did not")
-	}
-	t.Logf("Caught expected panic: %v", panicVal)
+	require.NotNil(t, handler.panicVal, "Expected handler to panic (send on closed channel), but it did not")
 }
 
 func TestRemoveEventHandler_SynchronousShutdown(t *testing.T) {
 	source := newFakeControllerSource(t)
 	informer := newPodInformer(source, 0)
-
-	stop := make(chan struct{})
-	var wg wait.Group
-	wg.StartWithChannel(stop, informer.Run)
-	defer func() {
-		close(stop)
-		wg.Wait()
-	}()
-
-	scheduledPods := make(chan *v1.Pod, 1)
-	blockChan := make(chan struct{})
-	handlerStarted := make(chan struct{})
-	handlerFinished := make(chan struct{})
-	var panicVal any
-	var panicked bool
-
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			close(handlerStarted)
-			<-blockChan
-			defer close(handlerFinished)
-			defer func() {
-				if r := recover(); r != nil {
-					panicVal = r
-					panicked = true
-				}
-			}()
-			scheduledPods <- obj.(*v1.Pod)
-		},
-	}
-
-	handle, err := informer.AddEventHandler(handler)
-	if err != nil {
-		t.Fatalf("Failed to add event handler: %v", err)
-	}
+	defer run(informer)()
+	handler := newBlockingHandler()
+	handle := addHandler(t, informer, handler)
 
 	// Trigger the event
-	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod1"}})
+	source.Add(podNamed("pod1"))
 
 	// Wait for handler to start and block
-	<-handlerStarted
+	<-handler.started
 
 	// Unblock the handler so it can run and exit
-	close(blockChan)
+	close(handler.block)
 
 	// Now remove the handler and wait for it to fully stop.
-	err = shutDown(informer, handle)
-	if err != nil {
-		t.Fatalf("Failed to shutdown event handler: %v", err)
-	}
+	require.NoError(t, shutDown(informer, handle))
 
 	// NOW it is safe to close the channel
-	close(scheduledPods)
+	close(handler.scheduledPods)
 
 	// Wait for handler function to finish (should already be done)
-	<-handlerFinished
+	<-handler.finished
 
-	if panicked {
-		t.Fatalf("Handler panicked unexpectedly: %v", panicVal)
-	}
+	require.Nil(t, handler.panicVal, "Handler panicked unexpectedly")
 }
 
 func TestShutDownEventHandler_Lifecycles(t *testing.T) {
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {}}
+	// start waits deterministically for the informer to sync (proving it has started)
+	start := func(t *testing.T, informer *objectcache.Informer) (stop func()) {
+		stop = run(informer)
+		syncCtx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		assert.True(t, cache.WaitFor(syncCtx, "informer sync", informer.HasSyncedChecker()), "Informer did not sync")
+		return stop
+	}
+
 	t.Run("InformerNeverStarted", func(t *testing.T) {
-		source := newFakeControllerSource(t)
-		informer := newPodInformer(source, 0)
-
-		handler := cache.ResourceEventHandlerFuncs{
-			AddFunc: func(obj any) {},
-		}
-		handle, err := informer.AddEventHandler(handler)
-		if err != nil {
-			t.Fatalf("Failed to add event handler: %v", err)
-		}
-
+		informer := newPodInformer(newFakeControllerSource(t), 0)
 		// Shutdown should return immediately because the informer was never started.
-		err = shutDown(informer, handle)
-		if err != nil {
-			t.Fatalf("Failed to shutdown event handler: %v", err)
-		}
+		require.NoError(t, shutDown(informer, addHandler(t, informer, handler)))
 	})
 
 	t.Run("StartedThenAddedThenShutDown", func(t *testing.T) {
-		source := newFakeControllerSource(t)
-		informer := newPodInformer(source, 0)
-
-		stop := make(chan struct{})
-		var wg wait.Group
-		wg.StartWithChannel(stop, informer.Run)
-		defer func() {
-			close(stop)
-			wg.Wait()
-		}()
-
-		// Wait deterministically for the informer to sync (proving it has started)
-		syncCtx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if !cache.WaitFor(syncCtx, "informer sync", informer.HasSyncedChecker()) {
-			t.Fatalf("Informer did not sync")
-		}
-
-		handler := cache.ResourceEventHandlerFuncs{
-			AddFunc: func(obj any) {},
-		}
-		handle, err := informer.AddEventHandler(handler)
-		if err != nil {
-			t.Fatalf("Failed to add event handler: %v", err)
-		}
-
-		err = shutDown(informer, handle)
-		if err != nil {
-			t.Fatalf("Failed to shutdown event handler: %v", err)
-		}
+		informer := newPodInformer(newFakeControllerSource(t), 0)
+		defer start(t, informer)()
+		require.NoError(t, shutDown(informer, addHandler(t, informer, handler)))
 	})
 
 	t.Run("AddedThenStartedThenShutDown", func(t *testing.T) {
-		source := newFakeControllerSource(t)
-		informer := newPodInformer(source, 0)
-
-		handler := cache.ResourceEventHandlerFuncs{
-			AddFunc: func(obj any) {},
-		}
-		handle, err := informer.AddEventHandler(handler)
-		if err != nil {
-			t.Fatalf("Failed to add event handler: %v", err)
-		}
-
-		stop := make(chan struct{})
-		var wg wait.Group
-		wg.StartWithChannel(stop, informer.Run)
-		defer func() {
-			close(stop)
-			wg.Wait()
-		}()
-
-		// Wait deterministically for the informer to sync (proving it has started)
-		syncCtx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if !cache.WaitFor(syncCtx, "informer sync", informer.HasSyncedChecker()) {
-			t.Fatalf("Informer did not sync")
-		}
-
-		err = shutDown(informer, handle)
-		if err != nil {
-			t.Fatalf("Failed to shutdown event handler: %v", err)
-		}
+		informer := newPodInformer(newFakeControllerSource(t), 0)
+		handle := addHandler(t, informer, handler)
+		defer start(t, informer)()
+		require.NoError(t, shutDown(informer, handle))
 	})
 }
