@@ -150,8 +150,7 @@ func TestAuditEveryRepairsTheStore(t *testing.T) {
 	inAudit(t, opts, func(t *testing.T, w *world, i *objectcache.Informer) {
 		errs = nil
 		w.lie()
-		time.Sleep(80 * time.Minute)
-		synctest.Wait()
+		sleep(80 * time.Minute)
 		require.Equal(t, 4, i.Status().LastAudit.Repaired)
 		require.Contains(t, strings.Join(errs, "\n"), "the informer differed from its server")
 	})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,6 +33,12 @@ func bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, w *
 		defer w.Close()
 		test(t, w)
 	})
+}
+
+// sleep lets virtual time pass, and waits until all is quiet.
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // world is a server of pods.

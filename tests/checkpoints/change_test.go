@@ -40,8 +40,7 @@ func TestChangesOfAFailedSaveAreSavedAtTheEnd(t *testing.T) {
 		}
 		w.UpdatePod("a/0001", "changed")
 		for s.Attempts() == before {
-			time.Sleep(time.Second)
-			synctest.Wait()
+			harness.Sleep(time.Second)
 		}
 		stop()
 		versions, err := w.ResourceVersions(harness.Pods, "")
@@ -90,8 +89,7 @@ func TestNoVersionWhereOthersEditTheStorageDuringASave(t *testing.T) {
 		}}
 		r := &harness.Recorder{}
 		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
+		harness.Sleep(30 * time.Second)
 		require.True(t, edited)
 		saved := harness.ReadSaved(t, s.Bytes()).State()
 		for n := range 100 {

@@ -96,38 +96,36 @@ type plainStore struct{ informer.CheckpointStore }
 // No key is lost by that.
 func TestStoreThatEndsTheGoroutineOfADeadLetter(t *testing.T) {
 	for _, exits := range []bool{false, true} {
-		t.Run(fmt.Sprintf("and so does the handler: %v", exits), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2", "a/3", "a/4")
-				s := newActingFile(t)
-				var done, exited atomic.Bool
-				s.appends = func(b []byte) error {
-					if strings.Contains(string(b), "firstError") && done.CompareAndSwap(false, true) {
-						runtime.Goexit()
-					}
-					return nil
+		harness.BubbleRun(t, fmt.Sprintf("and so does the handler: %v", exits), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2", "a/3", "a/4")
+			s := newActingFile(t)
+			var done, exited atomic.Bool
+			s.appends = func(b []byte) error {
+				if strings.Contains(string(b), "firstError") && done.CompareAndSwap(false, true) {
+					runtime.Goexit()
 				}
-				refuses := refusingKeys(func() bool { return !exits && !exited.Load() }, "a/2", "a/3")
-				b := harness.Batches{Fail: func(batch []string) error {
-					if exits && exited.CompareAndSwap(false, true) {
-						runtime.Goexit()
-					}
-					return refuses(batch)
-				}}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, Checkpoint: s})
-				defer w.Run(i)()
-				time.Sleep(time.Hour)
-				require.True(t, done.Load())
-				require.Zero(t, i.Status().Queued)
-				require.True(t, i.HasSynced())
-				require.NotEmpty(t, i.DeadLetters())
-				exited.Store(true)
-				w.Relist()
-				time.Sleep(time.Hour)
-				w.RequireState(&b.Recorder)
-				require.Zero(t, i.Status().Queued)
-				require.Empty(t, i.DeadLetters())
-			})
+				return nil
+			}
+			refuses := refusingKeys(func() bool { return !exits && !exited.Load() }, "a/2", "a/3")
+			b := harness.Batches{Fail: func(batch []string) error {
+				if exits && exited.CompareAndSwap(false, true) {
+					runtime.Goexit()
+				}
+				return refuses(batch)
+			}}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, Checkpoint: s})
+			defer w.Run(i)()
+			time.Sleep(time.Hour)
+			require.True(t, done.Load())
+			require.Zero(t, i.Status().Queued)
+			require.True(t, i.HasSynced())
+			require.NotEmpty(t, i.DeadLetters())
+			exited.Store(true)
+			w.Relist()
+			time.Sleep(time.Hour)
+			w.RequireState(&b.Recorder)
+			require.Zero(t, i.Status().Queued)
+			require.Empty(t, i.DeadLetters())
 		})
 	}
 }

@@ -33,64 +33,62 @@ func stores(t *testing.T) map[string]informer.CheckpointStore {
 func TestDeadLettersAreKnownAfterARestart(t *testing.T) {
 	for _, end := range []string{"change", "deletion", "list"} {
 		for name, s := range stores(t) {
-			t.Run(end+", "+name, func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1", "a/2", "a/3")
-					var healthy atomic.Bool
-					b := harness.Batches{Fail: func(batch []string) error {
-						for n, event := range batch {
-							if strings.Contains(event, "a/2") && !healthy.Load() {
-								return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
-							}
+			harness.BubbleRun(t, end+", "+name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2", "a/3")
+				var healthy atomic.Bool
+				b := harness.Batches{Fail: func(batch []string) error {
+					for n, event := range batch {
+						if strings.Contains(event, "a/2") && !healthy.Load() {
+							return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
 						}
-						return nil
-					}}
-					config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3, Checkpoint: s}
-					i := harness.Follow(w, config)
-					stop := w.Run(i)
-					time.Sleep(time.Minute)
-					w.UpdatePod("a/1", "changed")
-					time.Sleep(time.Minute)
-					before := i.DeadLetters()
-					require.Len(t, before, 1)
-					stop()
-
-					healthy.Store(true)
-					for range 3 { // the checkpoint of a run that has nothing to do has them too
-						b.Forget()
-						i = harness.Follow(w, config)
-						stop = w.Run(i)
-						time.Sleep(time.Hour)
-						require.True(t, i.HasSynced())
-						require.Empty(t, b.Events())
-						after := i.DeadLetters()
-						require.WithinDuration(t, before[0].Since, after[0].Since, 0)
-						after[0].Since = before[0].Since
-						require.Equal(t, before, after)
-						require.Equal(t, informer.ReasonDeadLetters, i.Status().Condition.Reason)
-						require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
-						stop()
 					}
-					require.Len(t, w.Lists(), 1, "each run goes on with a watch")
+					return nil
+				}}
+				config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3, Checkpoint: s}
+				i := harness.Follow(w, config)
+				stop := w.Run(i)
+				time.Sleep(time.Minute)
+				w.UpdatePod("a/1", "changed")
+				time.Sleep(time.Minute)
+				before := i.DeadLetters()
+				require.Len(t, before, 1)
+				stop()
 
+				healthy.Store(true)
+				for range 3 { // the checkpoint of a run that has nothing to do has them too
+					b.Forget()
 					i = harness.Follow(w, config)
-					defer w.Run(i)()
-					synctest.Wait()
-					switch end {
-					case "change":
-						w.UpdatePod("a/2", "changed")
-					case "deletion":
-						w.DeletePods("a/2")
-					case "list":
-						w.Relist()
-					}
-					time.Sleep(time.Minute)
-					w.RequireState(&b.Recorder)
-					require.Empty(t, i.DeadLetters())
-					if end == "deletion" {
-						require.Contains(t, b.Events(), "delete a/2", "the handler may have begun to take it in")
-					}
-				})
+					stop = w.Run(i)
+					time.Sleep(time.Hour)
+					require.True(t, i.HasSynced())
+					require.Empty(t, b.Events())
+					after := i.DeadLetters()
+					require.WithinDuration(t, before[0].Since, after[0].Since, 0)
+					after[0].Since = before[0].Since
+					require.Equal(t, before, after)
+					require.Equal(t, informer.ReasonDeadLetters, i.Status().Condition.Reason)
+					require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+					stop()
+				}
+				require.Len(t, w.Lists(), 1, "each run goes on with a watch")
+
+				i = harness.Follow(w, config)
+				defer w.Run(i)()
+				synctest.Wait()
+				switch end {
+				case "change":
+					w.UpdatePod("a/2", "changed")
+				case "deletion":
+					w.DeletePods("a/2")
+				case "list":
+					w.Relist()
+				}
+				time.Sleep(time.Minute)
+				w.RequireState(&b.Recorder)
+				require.Empty(t, i.DeadLetters())
+				if end == "deletion" {
+					require.Contains(t, b.Events(), "delete a/2", "the handler may have begun to take it in")
+				}
 			})
 		}
 	}
@@ -173,8 +171,7 @@ func killedWithADeadLetter(t *testing.T, at time.Duration, s informer.Checkpoint
 		config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 4, Checkpoint: s, CheckpointInterval: 100 * time.Millisecond}
 		i := harness.Follow(w, config)
 		stop := w.Run(i)
-		time.Sleep(at)
-		synctest.Wait()
+		harness.Sleep(at)
 		known := len(i.DeadLetters())
 		config.Checkpoint = left()
 		stop()
@@ -249,57 +246,55 @@ func TestDeadLettersOfAWiderShard(t *testing.T) {
 func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
 	for letter, exits := range map[informer.EventType]bool{informer.Deleted: false, informer.Added: true} {
 		for name, s := range stores(t) {
-			t.Run(fmt.Sprint(name, " exits=", exits), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1", "a/2")
-					var refuses atomic.Value
-					refuses.Store("none")
-					var replaces atomic.Bool
-					b := harness.Batches{See: replacing(w, &replaces), Fail: func(batch []string) error {
-						for n, event := range batch {
-							switch refused := refuses.Load().(string); {
-							case !strings.Contains(event, refused):
-							case exits && refused == "delete a/2":
-								runtime.Goexit()
-							default:
-								return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
-							}
+			harness.BubbleRun(t, fmt.Sprint(name, " exits=", exits), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var refuses atomic.Value
+				refuses.Store("none")
+				var replaces atomic.Bool
+				b := harness.Batches{See: replacing(w, &replaces), Fail: func(batch []string) error {
+					for n, event := range batch {
+						switch refused := refuses.Load().(string); {
+						case !strings.Contains(event, refused):
+						case exits && refused == "delete a/2":
+							runtime.Goexit()
+						default:
+							return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
 						}
-						return nil
-					}}
-					config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
-					i := harness.Follow(w, config)
-					stop := w.Run(i)
-					time.Sleep(time.Minute)
-					refuses.Store("delete a/2")
-					replaces.Store(true)
-					w.UpdatePod("a/1", "busy")
-					time.Sleep(time.Hour)
-					w.UpdatePod("a/1", "changed")
-					time.Sleep(time.Minute)
-					require.Len(t, i.DeadLetters(), 1)
-					require.Equal(t, letter, i.DeadLetters()[0].Type)
+					}
+					return nil
+				}}
+				config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
+				i := harness.Follow(w, config)
+				stop := w.Run(i)
+				time.Sleep(time.Minute)
+				refuses.Store("delete a/2")
+				replaces.Store(true)
+				w.UpdatePod("a/1", "busy")
+				time.Sleep(time.Hour)
+				w.UpdatePod("a/1", "changed")
+				time.Sleep(time.Minute)
+				require.Len(t, i.DeadLetters(), 1)
+				require.Equal(t, letter, i.DeadLetters()[0].Type)
 
-					refuses.Store("add a/2")
-					ctx, giveUp := context.WithCancel(t.Context())
-					redelivered := make(chan error, 1)
-					go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
-					time.Sleep(time.Second)
-					require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
-					require.Len(t, i.DeadLetters(), 1)
-					giveUp()
-					require.Error(t, <-redelivered)
-					stop()
+				refuses.Store("add a/2")
+				ctx, giveUp := context.WithCancel(t.Context())
+				redelivered := make(chan error, 1)
+				go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+				time.Sleep(time.Second)
+				require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
+				require.Len(t, i.DeadLetters(), 1)
+				giveUp()
+				require.Error(t, <-redelivered)
+				stop()
 
-					refuses.Store("none")
-					i = harness.Follow(w, config)
-					defer w.Run(i)()
-					time.Sleep(time.Minute)
-					require.Len(t, i.DeadLetters(), 1)
-					require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
-					w.RequireState(&b.Recorder)
-					require.Empty(t, i.DeadLetters())
-				})
+				refuses.Store("none")
+				i = harness.Follow(w, config)
+				defer w.Run(i)()
+				time.Sleep(time.Minute)
+				require.Len(t, i.DeadLetters(), 1)
+				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
+				w.RequireState(&b.Recorder)
+				require.Empty(t, i.DeadLetters())
 			})
 		}
 	}

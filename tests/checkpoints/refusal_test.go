@@ -52,43 +52,41 @@ func TestCheckpointOfAnotherSourceIsAwaited(t *testing.T) {
 			return w.Lister()
 		},
 	} {
-		t.Run(field, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreateKubeSystem()
-				w.CreatePods(harness.Keys(3)...)
-				s := w.Lived(&harness.Recorder{})
-				before := s.Bytes()
-				var f harness.Failures
-				r := &harness.Recorder{}
-				i := harness.Follow(w, informer.InformerConfig{
-					ListerWatcher: other(w), Handler: r, Checkpoint: s, ErrorHandler: f.Handle, CheckpointInterval: time.Minute, CheckpointChanges: 1,
-				})
-				w.ResetRequests()
-				for n := range 2 { // a second Run of it neither
-					stop := w.Run(i)
-					synctest.Wait()
-					harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
-					time.Sleep(10 * time.Minute)
-					w.UpdatePod("a/0001", fmt.Sprint(n))
-					w.CreatePods(fmt.Sprint("a/new", n))
-					time.Sleep(10 * time.Minute)
-					harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
-					stop()
-					require.Equal(t, before, s.Bytes(), "it belongs to others")
-				}
-				require.Empty(t, r.Events())
-				for _, verb := range w.Verbs() {
-					require.NotContains(t, verb, "watch")
-				}
-				errs, _ := f.All()
-				require.Greater(t, len(errs), 10)
-				require.Less(t, len(errs), 100)
-				for _, err := range errs {
-					require.ErrorIs(t, err, informer.ErrCheckpointSource)
-					require.ErrorContains(t, err, field)
-				}
-				require.Equal(t, field, harness.Only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
+		harness.BubbleRun(t, field, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(3)...)
+			s := w.Lived(&harness.Recorder{})
+			before := s.Bytes()
+			var f harness.Failures
+			r := &harness.Recorder{}
+			i := harness.Follow(w, informer.InformerConfig{
+				ListerWatcher: other(w), Handler: r, Checkpoint: s, ErrorHandler: f.Handle, CheckpointInterval: time.Minute, CheckpointChanges: 1,
 			})
+			w.ResetRequests()
+			for n := range 2 { // a second Run of it neither
+				stop := w.Run(i)
+				synctest.Wait()
+				harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
+				time.Sleep(10 * time.Minute)
+				w.UpdatePod("a/0001", fmt.Sprint(n))
+				w.CreatePods(fmt.Sprint("a/new", n))
+				time.Sleep(10 * time.Minute)
+				harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
+				stop()
+				require.Equal(t, before, s.Bytes(), "it belongs to others")
+			}
+			require.Empty(t, r.Events())
+			for _, verb := range w.Verbs() {
+				require.NotContains(t, verb, "watch")
+			}
+			errs, _ := f.All()
+			require.Greater(t, len(errs), 10)
+			require.Less(t, len(errs), 100)
+			for _, err := range errs {
+				require.ErrorIs(t, err, informer.ErrCheckpointSource)
+				require.ErrorContains(t, err, field)
+			}
+			require.Equal(t, field, harness.Only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
 		})
 	}
 }
@@ -140,35 +138,33 @@ func TestBeginAnewReplacesACheckpoint(t *testing.T) {
 		"no checkpoint": func(_ *harness.World, s *harness.MemoryCheckpoint) { s.Content = []byte("milk, bread, a new disk") },
 		"newer version": func(_ *harness.World, s *harness.MemoryCheckpoint) { s.Content[9] = checkpoint.VersionJournaled + 1 },
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreateKubeSystem()
-				w.CreatePods(harness.Keys(3)...)
-				s := w.Lived(&harness.Recorder{})
-				spoil(w, s)
-				var f harness.Failures
-				r := &harness.Recorder{}
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, BeginAnew: true, ErrorHandler: f.Handle})
-				stop := w.Run(i)
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				require.NoError(t, i.Status().CheckpointError)
-				w.RequireState(r)
-				require.Len(t, w.Lists(), 1)
-				unused := harness.Only[*informer.UnusedCheckpointError](&f)
-				require.Len(t, unused, 1)
-				require.False(t, unused[0].NeverSaved)
-				stop()
-				w.RequireSaved(s)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(3)...)
+			s := w.Lived(&harness.Recorder{})
+			spoil(w, s)
+			var f harness.Failures
+			r := &harness.Recorder{}
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, BeginAnew: true, ErrorHandler: f.Handle})
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			require.NoError(t, i.Status().CheckpointError)
+			w.RequireState(r)
+			require.Len(t, w.Lists(), 1)
+			unused := harness.Only[*informer.UnusedCheckpointError](&f)
+			require.Len(t, unused, 1)
+			require.False(t, unused[0].NeverSaved)
+			stop()
+			w.RequireSaved(s)
 
-				r.Forget()
-				w.ResetRequests()
-				w.UpdatePod("a/0001", "changed")
-				defer w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))()
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"update a/0001"}, r.Events())
-				require.Empty(t, w.Lists())
-			})
+			r.Forget()
+			w.ResetRequests()
+			w.UpdatePod("a/0001", "changed")
+			defer w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))()
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"update a/0001"}, r.Events())
+			require.Empty(t, w.Lists())
 		})
 	}
 }
@@ -316,34 +312,32 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 		damages[fmt.Sprintf("cut at %d", at)] = func(b []byte) []byte { return b[:(at+len(b))%len(b)] }
 	}
 	for name, damage := range damages {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(5)...)
-				s := w.Lived(&harness.Recorder{})
-				path := filepath.Join(t.TempDir(), "pods")
-				require.NoError(t, os.WriteFile(path, damage(s.Bytes()), 0o600))
-				var f harness.Failures
-				r := &harness.Recorder{}
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
-				stop := w.Run(i)
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				w.RequireState(r)
-				require.Contains(t, r.Events(), "add a/0001 initial", "a cold start")
-				stop()
-				errs, _ := f.All()
-				require.Len(t, errs, 1)
-				var damaged *informer.CheckpointError
-				require.ErrorAs(t, errs[0], &damaged)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(5)...)
+			s := w.Lived(&harness.Recorder{})
+			path := filepath.Join(t.TempDir(), "pods")
+			require.NoError(t, os.WriteFile(path, damage(s.Bytes()), 0o600))
+			var f harness.Failures
+			r := &harness.Recorder{}
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			w.RequireState(r)
+			require.Contains(t, r.Events(), "add a/0001 initial", "a cold start")
+			stop()
+			errs, _ := f.All()
+			require.Len(t, errs, 1)
+			var damaged *informer.CheckpointError
+			require.ErrorAs(t, errs[0], &damaged)
 
-				w.UpdatePod("a/0001", "changed")
-				w.ResetRequests()
-				r.Forget()
-				w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"update a/0001"}, r.Events())
-				require.Empty(t, w.Lists())
-			})
+			w.UpdatePod("a/0001", "changed")
+			w.ResetRequests()
+			r.Forget()
+			w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"update a/0001"}, r.Events())
+			require.Empty(t, w.Lists())
 		})
 	}
 }
@@ -382,47 +376,45 @@ func TestAStoreThatFailsToLoad(t *testing.T) {
 			return io.NopCloser(io.MultiReader(bytes.NewReader(content[:len(content)/2]), iotest.ErrReader(broken))), nil
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(5)...)
-				r := &harness.Recorder{}
-				s := w.Lived(r)
-				content := s.Bytes()
-				var mended atomic.Bool
-				s.OnLoad = func(context.Context) (io.ReadCloser, error) {
-					if mended.Load() {
-						return nil, harness.ErrPass
-					}
-					return load(content)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(5)...)
+			r := &harness.Recorder{}
+			s := w.Lived(r)
+			content := s.Bytes()
+			var mended atomic.Bool
+			s.OnLoad = func(context.Context) (io.ReadCloser, error) {
+				if mended.Load() {
+					return nil, harness.ErrPass
 				}
-				w.DeletePods("a/0001")
-				w.Compact()
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
-				stop := w.Run(i)
-				time.Sleep(time.Hour)
-				require.Empty(t, r.Events())
-				require.Equal(t, content, s.Bytes())
-				require.ErrorIs(t, i.Status().LastError, broken)
-				require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
-				errs, _ := f.All()
-				require.Less(t, len(errs), 130, "twice a minute at most")
-				if name == "Load" {
-					require.Equal(t, "CheckpointStore.Load", harness.Only[*informer.StoreError](&f)[0].Op)
-				}
-				stop()
-				require.Equal(t, content, s.Bytes(), "nothing that could not be read is replaced")
+				return load(content)
+			}
+			w.DeletePods("a/0001")
+			w.Compact()
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+			stop := w.Run(i)
+			time.Sleep(time.Hour)
+			require.Empty(t, r.Events())
+			require.Equal(t, content, s.Bytes())
+			require.ErrorIs(t, i.Status().LastError, broken)
+			require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
+			errs, _ := f.All()
+			require.Less(t, len(errs), 130, "twice a minute at most")
+			if name == "Load" {
+				require.Equal(t, "CheckpointStore.Load", harness.Only[*informer.StoreError](&f)[0].Op)
+			}
+			stop()
+			require.Equal(t, content, s.Bytes(), "nothing that could not be read is replaced")
 
-				w.Run(i)
-				time.Sleep(time.Minute)
-				mended.Store(true)
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				require.Contains(t, r.Events(), "delete a/0001 unknown")
-				w.RequireState(r)
-				require.NoError(t, i.Status().LastError)
-				w.RequireSaved(s)
-			})
+			w.Run(i)
+			time.Sleep(time.Minute)
+			mended.Store(true)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			require.Contains(t, r.Events(), "delete a/0001 unknown")
+			w.RequireState(r)
+			require.NoError(t, i.Status().LastError)
+			w.RequireSaved(s)
 		})
 	}
 }
@@ -682,39 +674,37 @@ func TestAServerThatIsDownAtTheStart(t *testing.T) {
 // Run returns when ctx ends while the store loads, and the next Run loads again.
 func TestRunEndsWhileItLoads(t *testing.T) {
 	for _, where := range []string{"Load", "Read"} {
-		t.Run(where, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				r := &harness.Recorder{}
-				s := w.Lived(r)
-				var slow atomic.Bool
-				slow.Store(true)
-				s.OnLoad = func(ctx context.Context) (io.ReadCloser, error) {
-					switch {
-					case !slow.Load():
-						return nil, harness.ErrPass
-					case where == "Load":
-						<-ctx.Done()
-						return nil, context.Cause(ctx)
-					default:
-						return io.NopCloser(io.MultiReader(bytes.NewReader(s.Bytes()[:12]), endsWith{ctx})), nil
-					}
+		harness.BubbleRun(t, where, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			r := &harness.Recorder{}
+			s := w.Lived(r)
+			var slow atomic.Bool
+			slow.Store(true)
+			s.OnLoad = func(ctx context.Context) (io.ReadCloser, error) {
+				switch {
+				case !slow.Load():
+					return nil, harness.ErrPass
+				case where == "Load":
+					<-ctx.Done()
+					return nil, context.Cause(ctx)
+				default:
+					return io.NopCloser(io.MultiReader(bytes.NewReader(s.Bytes()[:12]), endsWith{ctx})), nil
 				}
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-				stop := w.Run(i)
-				time.Sleep(time.Minute)
-				require.False(t, i.HasSynced())
-				stop()
-				require.Equal(t, informer.PhaseStopped, i.Status().Phase)
-				require.Empty(t, w.Lists())
+			}
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			require.False(t, i.HasSynced())
+			stop()
+			require.Equal(t, informer.PhaseStopped, i.Status().Phase)
+			require.Empty(t, w.Lists())
 
-				slow.Store(false)
-				w.DeletePods("a/0001")
-				w.Run(i)
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"delete a/0001"}, r.Events())
-				require.Empty(t, w.Lists())
-			})
+			slow.Store(false)
+			w.DeletePods("a/0001")
+			w.Run(i)
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"delete a/0001"}, r.Events())
+			require.Empty(t, w.Lists())
 		})
 	}
 }

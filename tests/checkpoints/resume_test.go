@@ -158,29 +158,27 @@ func TestResumeFromAVersionThatIsGone(t *testing.T) {
 	})
 	for name, wrap := range map[string]func(http.Handler) http.Handler{"status": goneByStatus, "event": nil} {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-			t.Run(name+", "+mode.String(), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
-					w.CreatePods(harness.Keys(3)...)
-					r := &harness.Recorder{}
-					s := w.Lived(r)
-					w.UpdatePod("a/0000", "changed")
-					w.DeletePods("a/0001")
-					w.CreatePods("a/new")
-					if name == "event" {
-						w.Compact()
-					} else {
-						armed.Store(true)
-					}
-					i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
-					w.Run(i)
-					time.Sleep(time.Minute)
-					require.True(t, i.HasSynced())
-					require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
-					require.Equal(t, "delete a/0001 unknown", r.Events()[3], "the sweep is last")
-					require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
-					w.RequireState(r)
-					w.RequireSaved(s)
-				})
+			harness.BubbleRun(t, name+", "+mode.String(), informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				r := &harness.Recorder{}
+				s := w.Lived(r)
+				w.UpdatePod("a/0000", "changed")
+				w.DeletePods("a/0001")
+				w.CreatePods("a/new")
+				if name == "event" {
+					w.Compact()
+				} else {
+					armed.Store(true)
+				}
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				require.True(t, i.HasSynced())
+				require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
+				require.Equal(t, "delete a/0001 unknown", r.Events()[3], "the sweep is last")
+				require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
+				w.RequireState(r)
+				w.RequireSaved(s)
 			})
 		}
 	}
@@ -190,36 +188,34 @@ func TestResumeFromAVersionThatIsGone(t *testing.T) {
 // consistently, and what differs is told.
 func TestResumeAfterTheServerWasRestored(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				for n := range 10 {
-					w.UpdatePod("a/0000", fmt.Sprint(n))
-				}
-				r := &harness.Recorder{}
-				s := w.Lived(r)
-				w.SetResourceVersion(5) // a/0000 is of this version then
-				w.DeletePods("a/0001")
-				w.CreatePods("a/new")
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
-				w.Run(i)
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
-				w.RequireState(r)
-				require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
-				w.UpdatePod("a/0000", "again")
-				w.DeletePods("a/new")
-				synctest.Wait()
-				w.RequireState(r)
-				time.Sleep(2 * time.Minute)
-				w.RequireSaved(s)
-				// What was known before the backup is of no matter any more.
-				w.ResetRequests()
-				w.Relist()
-				require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
-				w.RequireState(r)
-			})
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			for n := range 10 {
+				w.UpdatePod("a/0000", fmt.Sprint(n))
+			}
+			r := &harness.Recorder{}
+			s := w.Lived(r)
+			w.SetResourceVersion(5) // a/0000 is of this version then
+			w.DeletePods("a/0001")
+			w.CreatePods("a/new")
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
+			w.Run(i)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
+			w.RequireState(r)
+			require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+			w.UpdatePod("a/0000", "again")
+			w.DeletePods("a/new")
+			synctest.Wait()
+			w.RequireState(r)
+			time.Sleep(2 * time.Minute)
+			w.RequireSaved(s)
+			// What was known before the backup is of no matter any more.
+			w.ResetRequests()
+			w.Relist()
+			require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
+			w.RequireState(r)
 		})
 	}
 }
@@ -293,34 +289,31 @@ func TestResumeDoesNotBelieveALaggingReplica(t *testing.T) {
 // An object that was deleted and created again while no watch was open is another object.
 func TestResumeWhereAnObjectWasReplaced(t *testing.T) {
 	for _, compacted := range []bool{false, true} {
-		t.Run(fmt.Sprintf("compacted=%v", compacted), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(2)...)
-				r := &harness.Recorder{}
-				s := w.Lived(r)
-				old := harness.ReadSaved(t, s.Bytes()).Versions["a/0001"]
-				w.DeletePods("a/0001")
-				w.CreatePods("a/0001")
-				want := []string{"delete a/0001", "add a/0001"}
-				if compacted {
-					w.CreatePods("a/other")
-					w.DeletePods("a/other")
-					w.Compact()
-					want = []string{"sync a/0000", "delete a/0001 unknown", "add a/0001 initial"}
-				}
-				var deleted []interface{}
-				i := harness.Follow(w, informer.InformerConfig{Handler: harness.Deletions{Recorder: r, Objects: &deleted}, Checkpoint: s})
-				w.Run(i)
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Equal(t, want, r.Events())
-				if compacted {
-					last := harness.LastKnown(t, deleted[0])
-					require.Equal(t, old.UID, last.UID)
-					require.Equal(t, old.ResourceVersion, last.ResourceVersion)
-				}
-				w.RequireState(r)
-			})
+		harness.BubbleRun(t, fmt.Sprintf("compacted=%v", compacted), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(2)...)
+			r := &harness.Recorder{}
+			s := w.Lived(r)
+			old := harness.ReadSaved(t, s.Bytes()).Versions["a/0001"]
+			w.DeletePods("a/0001")
+			w.CreatePods("a/0001")
+			want := []string{"delete a/0001", "add a/0001"}
+			if compacted {
+				w.CreatePods("a/other")
+				w.DeletePods("a/other")
+				w.Compact()
+				want = []string{"sync a/0000", "delete a/0001 unknown", "add a/0001 initial"}
+			}
+			var deleted []interface{}
+			i := harness.Follow(w, informer.InformerConfig{Handler: harness.Deletions{Recorder: r, Objects: &deleted}, Checkpoint: s})
+			w.Run(i)
+			harness.Sleep(time.Minute)
+			require.Equal(t, want, r.Events())
+			if compacted {
+				last := harness.LastKnown(t, deleted[0])
+				require.Equal(t, old.UID, last.UID)
+				require.Equal(t, old.ResourceVersion, last.ResourceVersion)
+			}
+			w.RequireState(r)
 		})
 	}
 }
@@ -764,40 +757,38 @@ func TestResumeWithAFilledStorage(t *testing.T) {
 			require.NoError(t, s.Add(harness.WithUID(harness.Pod("a/0001", "3"), "other")))
 		}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				r := &harness.Recorder{}
-				s := w.Lived(r)
-				require.Equal(t, "4", harness.ReadSaved(t, s.Bytes()).Resume)
-				w.UpdatePod("a/0000", "changed") // 5
-				w.UpdatePod("a/0002", "changed")
-				storage := informer.NewResourceVersionStorage()
-				for key, v := range harness.ReadSaved(t, s.Bytes()).Versions {
-					require.NoError(t, storage.Add(harness.WithUID(harness.Pod(key, v.ResourceVersion), string(v.UID))))
-				}
-				test.change(t, storage)
-				before := maps.Collect(storage.All())
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
-				w.Blocked.Lock()
-				stop := w.Run(i)
-				time.Sleep(time.Second)
-				require.Equal(t, before, maps.Collect(storage.All()))
-				w.Blocked.Unlock()
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				if test.resumes {
-					require.Empty(t, w.Lists(), "asked %v", w.Verbs())
-				} else {
-					require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
-				}
-				if name == "newer" {
-					require.Equal(t, []string{"update a/0002"}, r.Events())
-				} else {
-					w.RequireState(r)
-				}
-				stop()
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			r := &harness.Recorder{}
+			s := w.Lived(r)
+			require.Equal(t, "4", harness.ReadSaved(t, s.Bytes()).Resume)
+			w.UpdatePod("a/0000", "changed") // 5
+			w.UpdatePod("a/0002", "changed")
+			storage := informer.NewResourceVersionStorage()
+			for key, v := range harness.ReadSaved(t, s.Bytes()).Versions {
+				require.NoError(t, storage.Add(harness.WithUID(harness.Pod(key, v.ResourceVersion), string(v.UID))))
+			}
+			test.change(t, storage)
+			before := maps.Collect(storage.All())
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
+			w.Blocked.Lock()
+			stop := w.Run(i)
+			time.Sleep(time.Second)
+			require.Equal(t, before, maps.Collect(storage.All()))
+			w.Blocked.Unlock()
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			if test.resumes {
+				require.Empty(t, w.Lists(), "asked %v", w.Verbs())
+			} else {
+				require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
+			}
+			if name == "newer" {
+				require.Equal(t, []string{"update a/0002"}, r.Events())
+			} else {
+				w.RequireState(r)
+			}
+			stop()
 		})
 	}
 }
@@ -809,34 +800,32 @@ func TestResumeFromOpaqueVersions(t *testing.T) {
 		"200 digits": {strings.Repeat("7", 199) + "1", strings.Repeat("7", 199) + "2", strings.Repeat("7", 199) + "3"},
 		"bytes":      {"\x00\xff", "\xfe/\n", "é"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				second := atomic.Bool{}
-				l := harness.TapOn(harness.Script{}.LW())
-				l.OnList = harness.Lists(harness.List(versions[0], "", harness.Pod("a/1", versions[0]), harness.Pod("a/2", versions[0])))
-				l.OnWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) {
-					if !second.Load() {
-						return harness.Stream(false, watch.Event{Type: watch.Modified, Object: harness.Pod("a/1", versions[1])}), nil
-					}
-					return harness.Stream(false,
-						watch.Event{Type: watch.Modified, Object: harness.Pod("a/2", versions[2])},
-						watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", versions[2])}), nil
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			second := atomic.Bool{}
+			l := harness.TapOn(harness.Script{}.LW())
+			l.OnList = harness.Lists(harness.List(versions[0], "", harness.Pod("a/1", versions[0]), harness.Pod("a/2", versions[0])))
+			l.OnWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) {
+				if !second.Load() {
+					return harness.Stream(false, watch.Event{Type: watch.Modified, Object: harness.Pod("a/1", versions[1])}), nil
 				}
-				s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-				stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
-				time.Sleep(time.Minute)
-				stop()
-				require.Equal(t, versions[1], harness.ReadSaved(t, s.Bytes()).Resume)
-				second.Store(true)
-				r.Forget()
-				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s})
-				w.Run(i)
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				require.Equal(t, []string{"update a/2", "delete a/1"}, r.Events())
-				require.Equal(t, "watch rv="+versions[1], l.Requests()[2])
-				require.Equal(t, map[string]string{"a/2": versions[2]}, r.State())
-			})
+				return harness.Stream(false,
+					watch.Event{Type: watch.Modified, Object: harness.Pod("a/2", versions[2])},
+					watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", versions[2])}), nil
+			}
+			s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+			stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+			time.Sleep(time.Minute)
+			stop()
+			require.Equal(t, versions[1], harness.ReadSaved(t, s.Bytes()).Resume)
+			second.Store(true)
+			r.Forget()
+			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s})
+			w.Run(i)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			require.Equal(t, []string{"update a/2", "delete a/1"}, r.Events())
+			require.Equal(t, "watch rv="+versions[1], l.Requests()[2])
+			require.Equal(t, map[string]string{"a/2": versions[2]}, r.State())
 		})
 	}
 }
@@ -844,22 +833,20 @@ func TestResumeFromOpaqueVersions(t *testing.T) {
 // Without a version to go on from, or with that of any, there is a list.
 func TestNoResumeFromNoVersion(t *testing.T) {
 	for _, version := range []string{"", "0"} {
-		t.Run(version, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				l := harness.TapOn(harness.Script{}.LW())
-				l.OnList = harness.Lists(harness.List(version, "", harness.Pod("a/1", "1")))
-				l.OnWatch = harness.Watches(harness.Open())
-				s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-				stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
-				time.Sleep(time.Minute)
-				stop()
-				require.NotNil(t, s.Bytes())
-				before := len(l.Requests())
-				stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
-				time.Sleep(time.Minute)
-				stop()
-				require.True(t, strings.HasPrefix(l.Requests()[before], "list"), "asked %v", l.Requests())
-			})
+		harness.BubbleRun(t, version, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			l := harness.TapOn(harness.Script{}.LW())
+			l.OnList = harness.Lists(harness.List(version, "", harness.Pod("a/1", "1")))
+			l.OnWatch = harness.Watches(harness.Open())
+			s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+			stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+			time.Sleep(time.Minute)
+			stop()
+			require.NotNil(t, s.Bytes())
+			before := len(l.Requests())
+			stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+			time.Sleep(time.Minute)
+			stop()
+			require.True(t, strings.HasPrefix(l.Requests()[before], "list"), "asked %v", l.Requests())
 		})
 	}
 }

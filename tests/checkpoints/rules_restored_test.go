@@ -93,8 +93,7 @@ func TestRule8AServerRestoredWhileDown(t *testing.T) {
 		r.Forget()
 		i, stop := run()
 		defer stop()
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		harness.Sleep(10 * time.Second)
 		require.True(t, i.HasSynced())
 		w.RequireState(&r)
 		require.Contains(t, r.Events(), "delete a/2 unknown")
@@ -106,8 +105,7 @@ func TestRule8AServerRestoredWhileAnInformerRuns(t *testing.T) {
 	forRestorable(t, func(t *testing.T, w *harness.World, s *restorable) {
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		w.Blocked.Lock() // down
 		w.CloseClientConnections()
@@ -115,8 +113,7 @@ func TestRule8AServerRestoredWhileAnInformerRuns(t *testing.T) {
 		s.restore(t)
 		w.Blocked.Unlock()
 		r.Forget()
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(2 * time.Minute)
 		w.RequireState(&r)
 		require.Contains(t, r.Events(), "delete a/2 unknown")
 	})
@@ -137,8 +134,7 @@ func TestAServerThatDoesNotSayWhetherItWasRestored(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		failing.Store(true)
 		w.Blocked.Lock()
 		w.CloseClientConnections()
@@ -168,8 +164,7 @@ func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
 				w.CreatePods(harness.Keys(3)...)
 				var r harness.Recorder
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
+				defer harness.Settle(i.RunWithContext)()
 				w.ResetRequests()
 				for n := range 10 {
 					w.CloseClientConnections()
@@ -235,8 +230,7 @@ func TestAFakeObjectThatIsCreatedAgain(t *testing.T) {
 			}.LW(),
 			Handler: &r, Storage: storage,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		for n := range 5 {
 			act := []func(runtime.Object){events.Add, events.Delete}[n%2]
 			act(harness.WithUID(harness.Pod("a/1", "1"), "u"))

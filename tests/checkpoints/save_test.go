@@ -23,22 +23,18 @@ import (
 // not before, however slow it is.
 func TestACheckpointIsSavedWhenTheListIsAcknowledged(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(5)...)
-				s := &harness.MemoryCheckpoint{}
-				r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode, WatchListPageSize: 2})
-				w.Run(i)
-				time.Sleep(4900 * time.Millisecond)
-				synctest.Wait()
-				require.Zero(t, s.Saves(), "after %v", r.Events())
-				time.Sleep(200 * time.Millisecond)
-				synctest.Wait()
-				require.True(t, i.HasSynced())
-				require.Equal(t, 1, s.Saves())
-				w.RequireSaved(s)
-			})
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(5)...)
+			s := &harness.MemoryCheckpoint{}
+			r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode, WatchListPageSize: 2})
+			w.Run(i)
+			harness.Sleep(4900 * time.Millisecond)
+			require.Zero(t, s.Saves(), "after %v", r.Events())
+			harness.Sleep(200 * time.Millisecond)
+			require.True(t, i.HasSynced())
+			require.Equal(t, 1, s.Saves())
+			w.RequireSaved(s)
 		})
 	}
 }
@@ -74,8 +70,7 @@ func TestACheckpointWaitsForABatchHandler(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: b, MaxBatch: 2, Checkpoint: s})
 		w.Run(i)
 		for range 5 {
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			harness.Sleep(time.Minute)
 			require.False(t, i.HasSynced())
 			if content := s.Bytes(); content != nil {
 				require.Empty(t, harness.ReadSaved(t, content).Resume)
@@ -85,8 +80,7 @@ func TestACheckpointWaitsForABatchHandler(t *testing.T) {
 		}
 		before := s.Saves()
 		healthy.Store(true)
-		time.Sleep(31 * time.Second)
-		synctest.Wait()
+		harness.Sleep(31 * time.Second)
 		require.True(t, i.HasSynced())
 		require.Equal(t, before+1, s.Saves())
 		w.RequireSaved(s)
@@ -409,23 +403,21 @@ func TestNoVersionAfterOthersEditedTheStorage(t *testing.T) {
 		"Replace":  func(t *testing.T, s *informer.ResourceVersionStorage) { require.NoError(t, s.Replace(nil)) },
 		"ReadFrom": func(t *testing.T, s *informer.ResourceVersionStorage) { readNothing(t, s) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-				storage := informer.NewResourceVersionStorage()
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
-				stop := w.Run(i)
-				synctest.Wait()
-				edit(t, storage)
-				w.CreatePods("a/new")
-				synctest.Wait()
-				stop()
-				if name == "Add" {
-					r.OnAdd(harness.Pod("a/gone", "2"), false) // as it says
-				}
-				noVersion(w, s, r)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+			storage := informer.NewResourceVersionStorage()
+			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
+			stop := w.Run(i)
+			synctest.Wait()
+			edit(t, storage)
+			w.CreatePods("a/new")
+			synctest.Wait()
+			stop()
+			if name == "Add" {
+				r.OnAdd(harness.Pod("a/gone", "2"), false) // as it says
+			}
+			noVersion(w, s, r)
 		})
 	}
 }
@@ -441,36 +433,34 @@ func readNothing(t *testing.T, s *informer.ResourceVersionStorage) {
 func TestAKeyThatPanickedIsToldAsDeletedAfterARestart(t *testing.T) {
 	harness.SurvivePanics(t)
 	for _, compact := range []bool{false, true} {
-		t.Run(fmt.Sprintf("compacted=%v", compact), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(2)...)
-				s := &harness.MemoryCheckpoint{}
-				var healthy atomic.Bool
-				r := &harness.Recorder{Before: func(call string) {
-					if strings.Contains(call, "bad") && !healthy.Load() {
-						panic("no")
-					}
-				}}
-				stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
-				synctest.Wait()
-				w.CreatePods("a/bad")
-				w.UpdatePod("a/0001", "changed")
-				time.Sleep(time.Hour)
-				stop()
-				require.Equal(t, w.ResourceVersion(), harness.ReadSaved(t, s.Bytes()).Resume, "it is a dead letter")
-
-				w.DeletePods("a/bad")
-				if compact {
-					w.CreatePods("a/more")
-					w.Compact()
+		harness.BubbleRun(t, fmt.Sprintf("compacted=%v", compact), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(2)...)
+			s := &harness.MemoryCheckpoint{}
+			var healthy atomic.Bool
+			r := &harness.Recorder{Before: func(call string) {
+				if strings.Contains(call, "bad") && !healthy.Load() {
+					panic("no")
 				}
-				healthy.Store(true)
-				r.Forget()
-				w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
-				time.Sleep(time.Minute)
-				require.Contains(t, strings.Join(r.Events(), "\n"), "delete a/bad")
-				w.RequireState(r)
-			})
+			}}
+			stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+			synctest.Wait()
+			w.CreatePods("a/bad")
+			w.UpdatePod("a/0001", "changed")
+			time.Sleep(time.Hour)
+			stop()
+			require.Equal(t, w.ResourceVersion(), harness.ReadSaved(t, s.Bytes()).Resume, "it is a dead letter")
+
+			w.DeletePods("a/bad")
+			if compact {
+				w.CreatePods("a/more")
+				w.Compact()
+			}
+			healthy.Store(true)
+			r.Forget()
+			w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+			time.Sleep(time.Minute)
+			require.Contains(t, strings.Join(r.Events(), "\n"), "delete a/bad")
+			w.RequireState(r)
 		})
 	}
 }
@@ -511,8 +501,7 @@ func TestWhatAHandlerBeganWithIsSavedAtTheEnd(t *testing.T) {
 		w.CreatePods("a/other")
 		w.Compact()
 		w.Run(harness.Follow(w, informer.InformerConfig{BatchHandler: handler, Checkpoint: s}))
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, map[string]bool{"a/0000": true, "a/0001": true, "a/other": true}, taken)
 	})
 }
@@ -550,8 +539,7 @@ func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
 		}}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
 		w.Run(i)
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
+		harness.Sleep(20 * time.Second)
 		require.Equal(t, 4, s.Attempts())
 		w.RequireSaved(s)
 		require.NoError(t, i.Status().LastError)
@@ -566,11 +554,9 @@ func TestFirstCheckpointOfShardIsResumable(t *testing.T) {
 		r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
 		shard := informer.Shard{Key: informer.ShardByNamespace, Start: 1} // of all but one namespace in 2^64
 		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Shard: shard}))
-		time.Sleep(4900 * time.Millisecond)
-		synctest.Wait()
+		harness.Sleep(4900 * time.Millisecond)
 		require.Zero(t, s.Attempts())
-		time.Sleep(200 * time.Millisecond)
-		synctest.Wait()
+		harness.Sleep(200 * time.Millisecond)
 		require.Equal(t, 1, s.Saves())
 		require.Equal(t, w.ResourceVersion(), harness.ReadSaved(t, s.Bytes()).Resume)
 	})
@@ -587,8 +573,7 @@ func TestCompleteListIsSavedWithoutPause(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]any{"a/gone": "1"})) // no checkpoint has this key yet
 		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
-		time.Sleep(11 * time.Second)
-		synctest.Wait()
+		harness.Sleep(11 * time.Second)
 		require.Equal(t, 1, s.Saves())
 		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
 		time.Sleep(24 * time.Second) // six calls, and ten seconds for the save

@@ -267,8 +267,7 @@ func TestCheckpointResumes(t *testing.T) {
 		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		written := checkpointOf(t, storage)
 		stop()
 		r.Forget()
@@ -279,8 +278,7 @@ func TestCheckpointResumes(t *testing.T) {
 		_, err := fresh.ReadFrom(bytes.NewReader(written))
 		require.NoError(t, err)
 		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: fresh})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.ElementsMatch(t, []string{"sync a/same", "delete a/again unknown", "add a/again initial", "delete a/gone unknown", "add a/new initial"}, r.Events())
 	})
 }
@@ -293,8 +291,7 @@ func TestCheckpointReadWhileRunning(t *testing.T) {
 		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		written := checkpointOf(t, storage)
 		_, err := storage.ReadFrom(io.MultiReader(bytes.NewReader(written[:20]), readerFunc(func([]byte) (int, error) {
 			w.Relist()

@@ -28,8 +28,7 @@ func TestSecondInformerOfARunningStorageDoesNotRun(t *testing.T) {
 		var first, second harness.Recorder
 		one := harness.Follow(w, informer.InformerConfig{ListerWatcher: ofNamespace(w, "a"), Handler: &first, Storage: storage})
 		two := harness.Follow(w, informer.InformerConfig{ListerWatcher: ofNamespace(w, "b"), Handler: &second, Storage: storage, ErrorHandler: f.Handle})
-		stop := harness.Start(one.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(one.RunWithContext)
 		two.Run(make(chan struct{})) // it returns
 		errs, _ := f.All()
 		require.Len(t, errs, 1)
@@ -44,11 +43,9 @@ func TestSecondInformerOfARunningStorageDoesNotRun(t *testing.T) {
 		stop()
 
 		// Runs that follow one another may share it, of one informer or of two.
-		stop = harness.Start(one.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(one.RunWithContext)
 		stop()
-		defer harness.Start(two.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(two.RunWithContext)()
 		require.True(t, two.HasSynced())
 		require.Equal(t, 1, storage.Len())
 		require.NoError(t, two.Status().LastError)
@@ -63,15 +60,13 @@ func TestSecondInformerOfARunningStoreDoesNotRun(t *testing.T) {
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		one := informer.NewInformer(ofNamespace(w, "a"), nil, store, 0, cache.ResourceEventHandlerFuncs{}, nil)
 		two := informer.NewInformer(ofNamespace(w, "b"), nil, store, 0, cache.ResourceEventHandlerFuncs{}, nil)
-		stop := harness.Start(one.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(one.RunWithContext)
 		two.RunWithContext(context.Background()) // it returns
 		require.Len(t, errs(), 1)
 		require.ErrorIs(t, errs()[0], informer.ErrStorageInUse)
 		require.ElementsMatch(t, []string{"a/1", "a/2"}, store.ListKeys())
 		stop()
-		defer harness.Start(two.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(two.RunWithContext)()
 		require.ElementsMatch(t, []string{"b/1"}, store.ListKeys())
 	})
 }

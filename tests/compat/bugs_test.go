@@ -53,8 +53,7 @@ func TestB2AnExpiredTokenDeletesNothing(t *testing.T) {
 			Handler: &r, Storage: storage,
 			WatchListPageSize: 3, ForcePaginatedList: true, StreamHandleForPaginatedList: true,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, expired)
 		for _, call := range r.Events() {
 			require.NotContains(t, call, "delete")
@@ -72,8 +71,7 @@ func TestB3ChangesBehindAListedObject(t *testing.T) {
 		var r harness.Recorder
 		r.Before = func(string) { <-hold }
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.UpdatePod("a/2", "changed")
 		w.DeletePods("a/3")
 		synctest.Wait()
@@ -102,8 +100,7 @@ func TestB4StreamedListsCompareVersions(t *testing.T) {
 			Handler: &r, Storage: storage,
 			WatchListPageSize: 1, ForcePaginatedList: true, StreamHandleForPaginatedList: true,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"sync a/1", "update a/2", "add a/3 initial"}, r.Events())
 	})
 }
@@ -121,16 +118,14 @@ func TestB10FilteringBehindAnInformer(t *testing.T) {
 			},
 			Handler: &r,
 		}})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		w.UpdatePod("a/1", "ugly")
 		synctest.Wait()
 		w.UpdatePod("a/1", "still ugly")
 		synctest.Wait()
 		stop()
 		w.DeletePods("a/2")
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "delete a/1", "delete a/1", "delete a/2 unknown"}, r.Events())
 	})
 }
@@ -171,8 +166,7 @@ func TestB11AnExtraStoreIsToldOnce(t *testing.T) {
 			// No handler listens to OnSync; the store is told of unchanged objects all the same.
 			ExtraStore: &e, ErrorHandler: f.Handle, WatchListPageSize: 1, StreamHandleForPaginatedList: true,
 		})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		w.UpdatePod("a/1", "changed")
 		w.CreatePods("a/3")
 		w.DeletePods("a/3")
@@ -183,8 +177,7 @@ func TestB11AnExtraStoreIsToldOnce(t *testing.T) {
 		e.calls = nil
 		w.DeletePods("a/1")
 		e.refuse = fmt.Errorf("full")
-		stop = harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(i.RunWithContext)
 		stop()
 		require.Equal(t, []string{"update a/2", "delete unknown a/1"}, e.calls)
 		errs, _ := f.All()
@@ -208,27 +201,24 @@ func TestB12AnyVersionThatDiffersIsAChange(t *testing.T) {
 		{"128 bits", long, longer, "update a/1"},
 		{"none", "500", "", "update a/1"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				storage := informer.NewResourceVersionStorage()
-				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": test.stored}))
-				var r harness.Recorder
-				events := watch.NewFake()
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: harness.Script{
-						List:  harness.Listing(test.listed, harness.Pod("a/1", test.listed)),
-						Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
-					}.LW(),
-					Handler: &r, Storage: storage,
-				})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				require.Equal(t, []string{test.want}, r.Events())
-
-				events.Modify(harness.Pod("a/1", test.listed+"0"))
-				synctest.Wait()
-				require.Equal(t, "update a/1", r.Events()[1], "a change that a watch tells")
+		harness.SynctestRun(t, test.name, func(t *testing.T) {
+			storage := informer.NewResourceVersionStorage()
+			require.NoError(t, storage.Replace(map[string]interface{}{"a/1": test.stored}))
+			var r harness.Recorder
+			events := watch.NewFake()
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: harness.Script{
+					List:  harness.Listing(test.listed, harness.Pod("a/1", test.listed)),
+					Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
+				}.LW(),
+				Handler: &r, Storage: storage,
 			})
+			defer harness.Settle(i.RunWithContext)()
+			require.Equal(t, []string{test.want}, r.Events())
+
+			events.Modify(harness.Pod("a/1", test.listed+"0"))
+			synctest.Wait()
+			require.Equal(t, "update a/1", r.Events()[1], "a change that a watch tells")
 		})
 	}
 }
@@ -240,8 +230,7 @@ func TestB14DeletedAndCreatedAgain(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.Down(func() {
 			w.DeletePods("a/1")
 			w.CreatePods("a/1")
@@ -287,8 +276,7 @@ func TestB15AnObjectDoesNotHoldItsPage(t *testing.T) {
 				AddFunc: func(pod *corev1.Pod) { kept = append(kept, pod) },
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Len(t, kept, 3)
 		for n := range kept {
 			require.Equal(t, page.Items[n].Name, kept[n].Name)

@@ -90,8 +90,7 @@ func TestOrdinaryInformerDeliversEveryChangeInOrderToABusyHandler(t *testing.T) 
 		d := diary{before: func() { <-free }}
 		store := harness.NewStore()
 		c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, store, 0, &d, nil)
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		for n := range 3000 {
 			h.change(fmt.Sprintf("a/%d", n%3), n%100 > 97)
 		}
@@ -179,8 +178,7 @@ func TestOrdinaryInformerDeliversTheUpdateThatFollowsACreationAtOnce(t *testing.
 			DeleteFunc: func(obj interface{}) { deleted = append(deleted, harness.Key(obj)) },
 		}
 		c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, harness.NewStore(), 0, h, nil)
-		stop := harness.Start(c.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(c.RunWithContext)
 		var writers sync.WaitGroup
 		for i := range 3 {
 			writers.Go(func() {
@@ -230,8 +228,7 @@ func TestOrdinaryInformerReadsNoFurtherThanTheBudget(t *testing.T) {
 		require.InDelta(t, 10+15, read, 1, "what was read has to fit into the budget")
 		_, stop = begin(&quick)
 		defer stop()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Len(t, quick.all(), 1+changes)
 		require.Equal(t, quick.all(), slow.all())
 	})
@@ -258,8 +255,7 @@ func TestOrdinaryControllerRetriesWithTheNextChange(t *testing.T) {
 				return nil
 			},
 		})
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		w.CreatePods("a/1")
 		w.UpdatePod("a/1", "1")
 		w.CreatePods("b/1")
@@ -267,8 +263,7 @@ func TestOrdinaryControllerRetriesWithTheNextChange(t *testing.T) {
 		w.UpdatePod("a/1", "3")
 		w.UpdatePod("a/1", "4")
 		close(free)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, []string{"Added a/1 created", "Added a/1 1", "Added b/1 created", "Added a/1 2", "Added a/1 3", "Updated a/1 4"}, calls)
 	})
 }

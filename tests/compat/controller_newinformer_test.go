@@ -30,36 +30,33 @@ var storeKeys = map[string]cache.KeyFunc{
 
 func TestNewInformerKeepsItsStoreAndTellsItsHandler(t *testing.T) {
 	for name, keyFunc := range storeKeys {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				errs := harness.Reported(t)
-				w.CreatePods("a/1", "a/2")
-				store := cache.NewStore(keyFunc)
-				var r harness.Recorder
-				c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, store, 0, &r, nil)
-				require.False(t, c.HasSynced())
-				require.Empty(t, c.LastSyncResourceVersion())
-				stop := harness.Start(c.RunWithContext)
-				defer stop()
-				agrees := func() {
-					t.Helper()
-					synctest.Wait()
-					w.RequireState(&r)
-					require.Equal(t, r.State(), harness.Contents(store))
-					require.Empty(t, errs())
-				}
-				agrees()
-				require.True(t, c.HasSynced())
-				require.True(t, cache.IsDone(c.HasSyncedChecker()))
-				require.ElementsMatch(t, []string{"add a/1 initial", "add a/2 initial"}, r.Events())
-				r.Forget()
-				w.UpdatePod("a/1", "changed")
-				w.DeletePods("a/2")
-				w.CreatePods("a/3")
-				agrees()
-				require.Equal(t, []string{"update a/1", "delete a/2", "add a/3"}, r.Events())
-				require.Equal(t, w.ResourceVersion(), c.LastSyncResourceVersion())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			errs := harness.Reported(t)
+			w.CreatePods("a/1", "a/2")
+			store := cache.NewStore(keyFunc)
+			var r harness.Recorder
+			c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, store, 0, &r, nil)
+			require.False(t, c.HasSynced())
+			require.Empty(t, c.LastSyncResourceVersion())
+			defer harness.Start(c.RunWithContext)()
+			agrees := func() {
+				t.Helper()
+				synctest.Wait()
+				w.RequireState(&r)
+				require.Equal(t, r.State(), harness.Contents(store))
+				require.Empty(t, errs())
+			}
+			agrees()
+			require.True(t, c.HasSynced())
+			require.True(t, cache.IsDone(c.HasSyncedChecker()))
+			require.ElementsMatch(t, []string{"add a/1 initial", "add a/2 initial"}, r.Events())
+			r.Forget()
+			w.UpdatePod("a/1", "changed")
+			w.DeletePods("a/2")
+			w.CreatePods("a/3")
+			agrees()
+			require.Equal(t, []string{"update a/1", "delete a/2", "add a/3"}, r.Events())
+			require.Equal(t, w.ResourceVersion(), c.LastSyncResourceVersion())
 		})
 	}
 }
@@ -74,8 +71,7 @@ func TestNewInformerTellsOldAndNew(t *testing.T) {
 			calls <- call{oldObj.(*unstructured.Unstructured).GetResourceVersion(), newObj.(*unstructured.Unstructured).GetResourceVersion()}
 		}}
 		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: w.Answer}, nil, store, 0, h, nil)
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		w.Modify(harness.Pod("a/1", "6"))
 		require.Equal(t, call{"2", "6"}, <-calls)
 		w.Modify(harness.Pod("a/1", "7"))
@@ -86,78 +82,71 @@ func TestNewInformerTellsOldAndNew(t *testing.T) {
 // What a list finds gone or recreated, or unchanged.
 func TestNewInformerAfterARelist(t *testing.T) {
 	for name, keyFunc := range storeKeys {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				errs := harness.Reported(t)
-				w.CreatePods("a/gone", "a/new", "a/same")
-				lw := harness.TapOn(w.Lister())
-				lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
-					if n == 2 { // what happens now, no watch tells
-						w.DeletePods("a/gone", "a/new")
-						w.CreatePods("a/new")
-						w.Compact()
-					}
-					return nil, harness.ErrPass
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			errs := harness.Reported(t)
+			w.CreatePods("a/gone", "a/new", "a/same")
+			lw := harness.TapOn(w.Lister())
+			lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+				if n == 2 { // what happens now, no watch tells
+					w.DeletePods("a/gone", "a/new")
+					w.CreatePods("a/new")
+					w.Compact()
 				}
-				store := cache.NewStore(keyFunc)
-				var mu sync.Mutex
-				var deleted []interface{}
-				var r harness.Recorder
-				h := cache.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate, DeleteFunc: func(obj interface{}) {
-					mu.Lock()
-					deleted = append(deleted, obj)
-					mu.Unlock()
-					r.OnDelete(obj)
-				}}
-				c := informer.NewInformer(lw, &unstructured.Unstructured{}, store, 0, h, nil)
-				defer harness.Start(c.RunWithContext)()
-				synctest.Wait()
-				gone, _, err := store.GetByKey("a/gone")
-				require.NoError(t, err)
-				old, _, err := store.GetByKey("a/new")
-				require.NoError(t, err)
-				r.Forget()
-				w.CloseClientConnections()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				w.RequireState(&r)
-				require.Equal(t, r.State(), harness.Contents(store))
-				require.ElementsMatch(t, []string{"delete a/gone unknown", "delete a/new unknown", "add a/new", "update a/same"}, r.Events())
+				return nil, harness.ErrPass
+			}
+			store := cache.NewStore(keyFunc)
+			var mu sync.Mutex
+			var deleted []interface{}
+			var r harness.Recorder
+			h := cache.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate, DeleteFunc: func(obj interface{}) {
 				mu.Lock()
-				defer mu.Unlock()
-				require.ElementsMatch(t, []interface{}{
-					cache.DeletedFinalStateUnknown{Key: "a/gone", Obj: gone},
-					cache.DeletedFinalStateUnknown{Key: "a/new", Obj: old},
-				}, deleted)
-				for _, err := range errs() {
-					require.NotErrorAs(t, err, new(*informer.ProcessError))
-				}
-			})
+				deleted = append(deleted, obj)
+				mu.Unlock()
+				r.OnDelete(obj)
+			}}
+			c := informer.NewInformer(lw, &unstructured.Unstructured{}, store, 0, h, nil)
+			defer harness.Settle(c.RunWithContext)()
+			gone, _, err := store.GetByKey("a/gone")
+			require.NoError(t, err)
+			old, _, err := store.GetByKey("a/new")
+			require.NoError(t, err)
+			r.Forget()
+			w.CloseClientConnections()
+			harness.Sleep(time.Minute)
+			w.RequireState(&r)
+			require.Equal(t, r.State(), harness.Contents(store))
+			require.ElementsMatch(t, []string{"delete a/gone unknown", "delete a/new unknown", "add a/new", "update a/same"}, r.Events())
+			mu.Lock()
+			defer mu.Unlock()
+			require.ElementsMatch(t, []interface{}{
+				cache.DeletedFinalStateUnknown{Key: "a/gone", Obj: gone},
+				cache.DeletedFinalStateUnknown{Key: "a/new", Obj: old},
+			}, deleted)
+			for _, err := range errs() {
+				require.NotErrorAs(t, err, new(*informer.ProcessError))
+			}
 		})
 	}
 }
 
 func TestNewInformerWithAFilledStore(t *testing.T) {
 	for name, keyFunc := range storeKeys {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				errs := harness.Reported(t)
-				w.CreatePods("a/1", "a/2")
-				store := cache.NewStore(keyFunc)
-				there, err := w.Get(harness.Pods, "a", "1")
-				require.NoError(t, err)
-				require.NoError(t, store.Add(there))
-				require.NoError(t, store.Add(harness.Pod("a/old", "1")))
-				var r harness.Recorder
-				c := informer.NewInformer(w.Lister(), nil, store, 0, &r, nil)
-				defer harness.Start(c.RunWithContext)()
-				synctest.Wait()
-				require.ElementsMatch(t, []string{"update a/1", "add a/2 initial", "delete a/old unknown"}, r.Events())
-				w.RequireState(&r)
-				require.Equal(t, r.State(), harness.Contents(store))
-				require.Empty(t, errs())
-				require.True(t, c.HasSynced())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			errs := harness.Reported(t)
+			w.CreatePods("a/1", "a/2")
+			store := cache.NewStore(keyFunc)
+			there, err := w.Get(harness.Pods, "a", "1")
+			require.NoError(t, err)
+			require.NoError(t, store.Add(there))
+			require.NoError(t, store.Add(harness.Pod("a/old", "1")))
+			var r harness.Recorder
+			c := informer.NewInformer(w.Lister(), nil, store, 0, &r, nil)
+			defer harness.Settle(c.RunWithContext)()
+			require.ElementsMatch(t, []string{"update a/1", "add a/2 initial", "delete a/old unknown"}, r.Events())
+			w.RequireState(&r)
+			require.Equal(t, r.State(), harness.Contents(store))
+			require.Empty(t, errs())
+			require.True(t, c.HasSynced())
 		})
 	}
 }
@@ -185,8 +174,7 @@ func TestNewInformerTransforms(t *testing.T) {
 			u.SetAnnotations(map[string]string{"t": "done"})
 			return u, nil
 		})
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		w.Modify(harness.Pod("a/1", "6"))
 		synctest.Wait()
 		w.Delete(harness.Pod("a/1", "7"))
@@ -216,8 +204,7 @@ func TestNewInformerLosesNoDeletionThatCanNotBeTransformed(t *testing.T) {
 				}
 				return obj, nil
 			})
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		require.Len(t, errs(), 1)
 		require.Empty(t, store.ListKeys())
 		require.Empty(t, r.State())
@@ -229,11 +216,9 @@ func TestNewInformerResyncs(t *testing.T) {
 		store := harness.NewStore()
 		var r harness.Recorder
 		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}, nil, store, time.Minute, &r, nil)
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		r.Forget()
-		time.Sleep(150 * time.Second)
-		synctest.Wait()
+		harness.Sleep(150 * time.Second)
 		require.ElementsMatch(t, []string{"update a/1", "update a/2", "update a/1", "update a/2"}, r.Events())
 	})
 }
@@ -259,36 +244,31 @@ func TestNewInformerResyncBringsNothingBack(t *testing.T) {
 		"that is deleted": {watch.Event{Type: watch.Deleted, Object: harness.Pod("b/1", "7")}, map[string]string{"a/1": "6"}},
 		"that is older":   {watch.Event{Type: watch.Modified, Object: harness.Pod("b/1", "7")}, map[string]string{"a/1": "6", "b/1": "7"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := harness.NewSent()
-				release := make(chan struct{})
-				resyncing := false
-				store := hooked{Store: harness.NewStore()}
-				store.after = func() {
-					if resyncing {
-						resyncing = false
-						close(release)
-						time.Sleep(time.Millisecond) // the queue is emptied now
-					}
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			w := harness.NewSent()
+			release := make(chan struct{})
+			resyncing := false
+			store := hooked{Store: harness.NewStore()}
+			store.after = func() {
+				if resyncing {
+					resyncing = false
+					close(release)
+					time.Sleep(time.Millisecond) // the queue is emptied now
 				}
-				r := harness.Recorder{Before: func(call string) {
-					if call == "update a/1" {
-						<-release
-					}
-				}}
-				con := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("b/1", "3"))), OnWatch: w.Answer}, nil, &store, time.Minute, &r, nil)
-				stop := harness.Start(con.RunWithContext)
-				defer stop()
-				synctest.Wait()
-				resyncing = true
-				w.Modify(harness.Pod("a/1", "6"))
-				w.Action(c.event.Type, c.event.Object)
-				time.Sleep(61 * time.Second)
-				synctest.Wait()
-				require.Equal(t, c.want, harness.Contents(store.Store))
-				require.Equal(t, c.want, r.State())
-			})
+			}
+			r := harness.Recorder{Before: func(call string) {
+				if call == "update a/1" {
+					<-release
+				}
+			}}
+			con := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("b/1", "3"))), OnWatch: w.Answer}, nil, &store, time.Minute, &r, nil)
+			defer harness.Settle(con.RunWithContext)()
+			resyncing = true
+			w.Modify(harness.Pod("a/1", "6"))
+			w.Action(c.event.Type, c.event.Object)
+			harness.Sleep(61 * time.Second)
+			require.Equal(t, c.want, harness.Contents(store.Store))
+			require.Equal(t, c.want, r.State())
 		})
 	}
 }
@@ -304,8 +284,7 @@ func TestNewInformerReportsWhatItsStoreRefuses(t *testing.T) {
 			return harness.Key(obj), nil
 		})
 		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/bad", "2"), harness.Pod("a/good", "3"))), OnWatch: harness.Watches(harness.Open())}, nil, store, 0, &r, nil)
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		require.Equal(t, []string{"add a/good initial"}, r.Events())
 		require.Len(t, errs(), 1)
 		var process *informer.ProcessError
@@ -328,8 +307,7 @@ func TestPanicOfAHandlerOfNewInformerIsReported(t *testing.T) {
 			}
 		}}
 		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/bad", "2"), harness.Pod("a/good", "3"))), OnWatch: harness.Watches(harness.Open())}, nil, store, 0, &r, nil)
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		require.Equal(t, []string{"add a/good initial"}, r.Events())
 		require.Len(t, errs(), 1)
 		var process *informer.ProcessError
@@ -354,29 +332,26 @@ func TestPanicOfAnOrdinaryHandlerReachesTheCallerOfRun(t *testing.T) {
 			}})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				errs := harness.Reported(t)
-				w.CreatePods("a/1", "a/2", "a/3")
-				oops := errors.New("oops")
-				panics := true
-				r := harness.Recorder{Before: func(string) {
-					if panics {
-						panic(oops)
-					}
-				}}
-				store := harness.NewStore()
-				c := make(w.Lister(), store, &r)
-				require.PanicsWithValue(t, oops, func() { c.RunWithContext(t.Context()) })
-				synctest.Wait()
-				require.Zero(t, w.Watching.Load(), "the watch has ended")
-				require.Len(t, errs(), 1)
-				panics = false
-				defer harness.Start(c.RunWithContext)()
-				synctest.Wait()
-				w.RequireState(&r)
-				require.True(t, c.HasSynced())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			errs := harness.Reported(t)
+			w.CreatePods("a/1", "a/2", "a/3")
+			oops := errors.New("oops")
+			panics := true
+			r := harness.Recorder{Before: func(string) {
+				if panics {
+					panic(oops)
+				}
+			}}
+			store := harness.NewStore()
+			c := make(w.Lister(), store, &r)
+			require.PanicsWithValue(t, oops, func() { c.RunWithContext(t.Context()) })
+			synctest.Wait()
+			require.Zero(t, w.Watching.Load(), "the watch has ended")
+			require.Len(t, errs(), 1)
+			panics = false
+			defer harness.Settle(c.RunWithContext)()
+			w.RequireState(&r)
+			require.True(t, c.HasSynced())
 		})
 	}
 }

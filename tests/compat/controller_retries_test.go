@@ -37,12 +37,10 @@ func TestRetryOnErrorTriesUntilSuccess(t *testing.T) {
 				return harness.Apply(known, obj)
 			},
 		})
-		stop := harness.Start(c.RunWithContext)
+		stop := harness.Settle(c.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		require.Equal(t, map[string]string{"a/good": "7"}, harness.Contents(known), "the others do not wait")
-		time.Sleep(4 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(4 * time.Minute)
 		require.Equal(t, map[string]string{"a/bad": "6", "a/good": "7"}, harness.Contents(known))
 		stop()
 		require.Len(t, times, 12)
@@ -73,8 +71,7 @@ func TestRetryOnErrorInTheInitialList(t *testing.T) {
 			},
 		})
 		defer harness.Start(c.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, harness.Contents(known))
 		require.True(t, c.HasSynced())
 	})
@@ -101,9 +98,8 @@ func TestRetryOnErrorTriesTheNewestDelta(t *testing.T) {
 				return harness.Apply(known, obj)
 			},
 		})
-		stop := harness.Start(c.RunWithContext)
+		stop := harness.Settle(c.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		fails.Store(true)
 		w.Add(harness.Pod("a/1", "6"))
 		time.Sleep(20 * time.Second) // the backoff is long now
@@ -170,9 +166,8 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 								return harness.Apply(known, obj)
 							},
 						})
-						stop := harness.Start(con.RunWithContext)
+						stop := harness.Settle(con.RunWithContext)
 						defer stop()
-						synctest.Wait()
 						fails.Store(true)
 						w.Modify(harness.WithUID(harness.Pod("a/1", "6"), "x"))
 						time.Sleep(pause)
@@ -338,9 +333,8 @@ func TestRetryOnErrorKeepsWhatAListShowsUnreadably(t *testing.T) {
 				return harness.Apply(known, obj)
 			},
 		})
-		stop := harness.Start(c.RunWithContext)
+		stop := harness.Settle(c.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		w.Add(harness.Pod("a/1", "6"))
 		time.Sleep(10 * time.Second) // it has failed
 		w.Error(harness.Failing(harness.Expired()).Object)

@@ -42,11 +42,9 @@ var queues = map[string]func(known cache.Store) cache.Queue{
 // forQueues runs test for every kind of queue.
 func forQueues(t *testing.T, test func(t *testing.T, known cache.Store, queue cache.Queue)) {
 	for name, makeQueue := range queues {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				known := harness.NewStore()
-				test(t, known, makeQueue(known))
-			})
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			known := harness.NewStore()
+			test(t, known, makeQueue(known))
 		})
 	}
 }
@@ -70,54 +68,51 @@ func keysOf(popped interface{}) (keys []string) {
 func TestControllerKeepsInStepWhateverTheQueue(t *testing.T) {
 	for name, makeQueue := range queues {
 		for _, retry := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/retry=%t", name, retry), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1", "a/2", "a/3", "b/1")
-					lw := harness.TapOn(w.Lister())
-					lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
-						if n == 2 { // what happens now, no watch tells
-							w.DeletePods("a/1", "b/1")
-							w.CreatePods("b/1", "c/1")
-							w.UpdatePod("a/2", "unseen")
-							w.Compact()
-						}
-						return nil, harness.ErrPass
+			harness.BubbleRun(t, fmt.Sprintf("%s/retry=%t", name, retry), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2", "a/3", "b/1")
+				lw := harness.TapOn(w.Lister())
+				lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+					if n == 2 { // what happens now, no watch tells
+						w.DeletePods("a/1", "b/1")
+						w.CreatePods("b/1", "c/1")
+						w.UpdatePod("a/2", "unseen")
+						w.Compact()
 					}
-					known := harness.NewStore()
-					var f harness.Failures
-					c := informer.NewNamedController("test", &informer.Config{
-						Queue:             makeQueue(known),
-						ListerWatcher:     lw,
-						ObjectType:        &unstructured.Unstructured{},
-						Process:           func(obj interface{}, _ bool) error { return harness.Apply(known, obj) },
-						RetryOnError:      retry,
-						WatchErrorHandler: f.Handle,
-						WatchListPageSize: 2,
-						FullResyncPeriod:  10 * time.Minute,
-					})
-					stop := harness.Start(c.RunWithContext)
-					defer stop()
-					agrees := func() {
-						t.Helper()
-						synctest.Wait()
-						want, err := w.ResourceVersions(harness.Pods, "")
-						require.NoError(t, err)
-						require.Equal(t, want, harness.Contents(known))
-						require.True(t, c.HasSynced())
-						require.Equal(t, w.ResourceVersion(), c.LastSyncResourceVersion())
-					}
-					agrees()
-					w.UpdatePod("a/3", "changed")
-					w.DeletePods("a/2")
-					w.CreatePods("a/2", "d/1")
-					agrees()
-					w.CloseClientConnections()
-					time.Sleep(15 * time.Minute)
-					agrees()
-					require.GreaterOrEqual(t, count(lw.Requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), 2)
-					_, started := f.All()
-					require.GreaterOrEqual(t, started, 2, "nil is reported for each watch that starts")
+					return nil, harness.ErrPass
+				}
+				known := harness.NewStore()
+				var f harness.Failures
+				c := informer.NewNamedController("test", &informer.Config{
+					Queue:             makeQueue(known),
+					ListerWatcher:     lw,
+					ObjectType:        &unstructured.Unstructured{},
+					Process:           func(obj interface{}, _ bool) error { return harness.Apply(known, obj) },
+					RetryOnError:      retry,
+					WatchErrorHandler: f.Handle,
+					WatchListPageSize: 2,
+					FullResyncPeriod:  10 * time.Minute,
 				})
+				defer harness.Start(c.RunWithContext)()
+				agrees := func() {
+					t.Helper()
+					synctest.Wait()
+					want, err := w.ResourceVersions(harness.Pods, "")
+					require.NoError(t, err)
+					require.Equal(t, want, harness.Contents(known))
+					require.True(t, c.HasSynced())
+					require.Equal(t, w.ResourceVersion(), c.LastSyncResourceVersion())
+				}
+				agrees()
+				w.UpdatePod("a/3", "changed")
+				w.DeletePods("a/2")
+				w.CreatePods("a/2", "d/1")
+				agrees()
+				w.CloseClientConnections()
+				time.Sleep(15 * time.Minute)
+				agrees()
+				require.GreaterOrEqual(t, count(lw.Requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), 2)
+				_, started := f.All()
+				require.GreaterOrEqual(t, started, 2, "nil is reported for each watch that starts")
 			})
 		}
 	}
@@ -135,8 +130,7 @@ func TestB8HasSyncedBeforeRun(t *testing.T) {
 		require.Equal(t, "test", c.HasSyncedChecker().Name())
 		require.False(t, cache.IsDone(c.HasSyncedChecker()))
 		require.Empty(t, c.LastSyncResourceVersion())
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		require.True(t, c.HasSynced())
 		require.True(t, cache.IsDone(c.HasSyncedChecker()))
 		require.Equal(t, "5", c.LastSyncResourceVersion())
@@ -164,9 +158,8 @@ func TestControllerHasSyncedAfterAFirstListWithUnreadableObjects(t *testing.T) {
 				return harness.Apply(known, obj)
 			},
 		})
-		stop := harness.Start(c.RunWithContext)
+		stop := harness.Settle(c.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		require.True(t, c.HasSynced())
 		w.Add(harness.Pod("b/1", "6"))
 		synctest.Wait()
@@ -203,8 +196,7 @@ func requireSyncedAfterTheLast(t *testing.T, listed ...*unstructured.Unstructure
 				return harness.Apply(known, obj)
 			},
 		})
-		stop := harness.Start(c.RunWithContext)
-		defer stop()
+		defer harness.Start(c.RunWithContext)()
 		// The queues hold their lock in Process: a bubble does not take a goroutine
 		// that waits for that for blocked.
 		<-entered
@@ -250,28 +242,26 @@ func TestControllerCopiesItsConfig(t *testing.T) {
 
 func TestControllerDrainsItsQueueAfterStop(t *testing.T) {
 	for _, name := range []string{"DeltaFIFO", "RealFIFO"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				known := harness.NewStore()
-				entered, release := make(chan struct{}, 3), make(chan struct{})
-				c := informer.NewNamedController("test", &informer.Config{
-					Queue:         queues[name](known),
-					ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"), harness.Pod("a/3", "4"))), OnWatch: harness.Watches(harness.Open())},
-					Process: func(obj interface{}, _ bool) error {
-						entered <- struct{}{}
-						<-release
-						return harness.Apply(known, obj)
-					},
-				})
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() { defer close(done); c.RunWithContext(ctx) }()
-				<-entered
-				cancel()
-				close(release)
-				<-done
-				require.Len(t, known.ListKeys(), 3)
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			known := harness.NewStore()
+			entered, release := make(chan struct{}, 3), make(chan struct{})
+			c := informer.NewNamedController("test", &informer.Config{
+				Queue:         queues[name](known),
+				ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"), harness.Pod("a/3", "4"))), OnWatch: harness.Watches(harness.Open())},
+				Process: func(obj interface{}, _ bool) error {
+					entered <- struct{}{}
+					<-release
+					return harness.Apply(known, obj)
+				},
 			})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); c.RunWithContext(ctx) }()
+			<-entered
+			cancel()
+			close(release)
+			<-done
+			require.Len(t, known.ListKeys(), 3)
 		})
 	}
 }
@@ -287,16 +277,14 @@ func TestOwnQueueOfAControllerGoesOnInTheNextRun(t *testing.T) {
 			}
 			return harness.Apply(known, obj)
 		}})
-		stop := harness.Start(c.RunWithContext)
+		stop := harness.Settle(c.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		stop()
 		gone, err := w.Get(harness.Pods, "a", "1")
 		require.NoError(t, err)
 		w.DeletePods("a/1")
 		w.CreatePods("a/3")
-		stop = harness.Start(c.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(c.RunWithContext)
 		stop()
 		want, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
@@ -460,8 +448,7 @@ func TestControllerRunBesideARun(t *testing.T) {
 			Process:           func(interface{}, bool) error { return nil },
 			WatchErrorHandler: f.Handle,
 		})
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		c.RunWithContext(t.Context())
 		errs, _ := f.All()
 		require.Len(t, errs, 1)

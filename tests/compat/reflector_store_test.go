@@ -92,39 +92,36 @@ func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 			errs: 1,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				errs := harness.Reported(t)
-				did := false
-				j := &harness.Journal{Held: c.held, Fail: func(call string) error {
-					if call == c.fail && !did {
-						did = true
-						return failed
-					}
-					return nil
-				}}
-				lw := &harness.Tap{OnList: pages}
-				if c.onList != nil {
-					lw.OnList = c.onList
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			errs := harness.Reported(t)
+			did := false
+			j := &harness.Journal{Held: c.held, Fail: func(call string) error {
+				if call == c.fail && !did {
+					did = true
+					return failed
 				}
-				lw.OnWatch = harness.Watches(harness.Open(
-					watch.Event{Type: watch.Added, Object: harness.Pod("b/1", "6")},
-					watch.Event{Type: watch.Modified, Object: harness.Pod("b/1", "7")},
-					watch.Event{Type: watch.Deleted, Object: harness.Pod("b/1", "8")},
-				))
-				r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), generations{j}, 0)
-				defer harness.Start(r.RunWithContext)()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Equal(t, c.want, j.Events())
-				require.Len(t, errs(), c.errs)
-				state := map[string]string{"a/1": "2", "a/2": "3", "a/3": "4"}
-				if c.fail == "item a/2" {
-					delete(state, "a/2")
-				}
-				require.Equal(t, state, j.State())
-				require.Equal(t, "8", r.LastSyncResourceVersion())
-			})
+				return nil
+			}}
+			lw := &harness.Tap{OnList: pages}
+			if c.onList != nil {
+				lw.OnList = c.onList
+			}
+			lw.OnWatch = harness.Watches(harness.Open(
+				watch.Event{Type: watch.Added, Object: harness.Pod("b/1", "6")},
+				watch.Event{Type: watch.Modified, Object: harness.Pod("b/1", "7")},
+				watch.Event{Type: watch.Deleted, Object: harness.Pod("b/1", "8")},
+			))
+			r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), generations{j}, 0)
+			defer harness.Start(r.RunWithContext)()
+			harness.Sleep(time.Minute)
+			require.Equal(t, c.want, j.Events())
+			require.Len(t, errs(), c.errs)
+			state := map[string]string{"a/1": "2", "a/2": "3", "a/3": "4"}
+			if c.fail == "item a/2" {
+				delete(state, "a/2")
+			}
+			require.Equal(t, state, j.State())
+			require.Equal(t, "8", r.LastSyncResourceVersion())
 		})
 	}
 }

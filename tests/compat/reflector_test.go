@@ -97,44 +97,42 @@ func TestReflectorKeepsEveryStoreInStep(t *testing.T) {
 	for name, makeTarget := range targets {
 		for _, streamed := range []bool{false, true} {
 			for _, forced := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/streamed=%t/forced=%t", name, streamed, forced), func(t *testing.T) {
-					harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-						harness.Reported(t)
-						w.CreatePods("a/1", "a/2", "a/3", "b/1", "b/2")
-						lw := harness.TapOn(w.Lister())
-						lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
-							if n == 2 { // what happens now, no watch tells
-								w.DeletePods("a/1", "b/1")
-								w.CreatePods("b/1", "c/1")
-								w.UpdatePod("a/2", "unseen")
-								w.Compact()
-							}
-							return nil, harness.ErrPass
+				harness.BubbleRun(t, fmt.Sprintf("%s/streamed=%t/forced=%t", name, streamed, forced), informertest.Options{}, func(t *testing.T, w *harness.World) {
+					harness.Reported(t)
+					w.CreatePods("a/1", "a/2", "a/3", "b/1", "b/2")
+					lw := harness.TapOn(w.Lister())
+					lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+						if n == 2 { // what happens now, no watch tells
+							w.DeletePods("a/1", "b/1")
+							w.CreatePods("b/1", "c/1")
+							w.UpdatePod("a/2", "unseen")
+							w.Compact()
 						}
-						to := makeTarget()
-						defer to.stop()
-						r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
-						r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, forced, 2
-						defer harness.Start(r.RunWithContext)()
-						agrees := func() {
-							t.Helper()
-							synctest.Wait()
-							want, err := w.ResourceVersions(harness.Pods, "")
-							require.NoError(t, err)
-							require.Equal(t, want, to.state())
-							require.True(t, r.HasInitializedSynced())
-							require.Equal(t, w.ResourceVersion(), r.LastSyncResourceVersion())
-						}
-						agrees()
-						w.UpdatePod("a/3", "changed")
-						w.DeletePods("b/2")
-						w.CreatePods("d/1")
-						agrees()
-						w.CloseClientConnections()
-						time.Sleep(time.Minute)
-						require.Equal(t, 2, count(lw.Requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), "the set was listed again")
-						agrees()
-					})
+						return nil, harness.ErrPass
+					}
+					to := makeTarget()
+					defer to.stop()
+					r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
+					r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, forced, 2
+					defer harness.Start(r.RunWithContext)()
+					agrees := func() {
+						t.Helper()
+						synctest.Wait()
+						want, err := w.ResourceVersions(harness.Pods, "")
+						require.NoError(t, err)
+						require.Equal(t, want, to.state())
+						require.True(t, r.HasInitializedSynced())
+						require.Equal(t, w.ResourceVersion(), r.LastSyncResourceVersion())
+					}
+					agrees()
+					w.UpdatePod("a/3", "changed")
+					w.DeletePods("b/2")
+					w.CreatePods("d/1")
+					agrees()
+					w.CloseClientConnections()
+					time.Sleep(time.Minute)
+					require.Equal(t, 2, count(lw.Requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), "the set was listed again")
+					agrees()
 				})
 			}
 		}
@@ -154,8 +152,7 @@ func TestIndexerOfTheReflectorHasANamespaceIndex(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1", "a/2", "b/1")
 		indexer, r := informer.NewNamespaceKeyedIndexerAndReflector(w.Lister(), &unstructured.Unstructured{}, 0)
-		defer harness.Start(r.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(r.RunWithContext)()
 		keys, err := indexer.IndexKeys(cache.NamespaceIndex, "a")
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{"a/1", "a/2"}, keys)
@@ -178,8 +175,7 @@ func TestStreamedListIsStoredPageByPageAndThenSwept(t *testing.T) {
 		}
 		r := informer.NewReflector(lw, nil, store, 0)
 		r.StreamHandleForPaginatedList = true
-		defer harness.Start(r.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(r.RunWithContext)()
 		require.Equal(t, map[string]string{"a/old": "1", "a/1": "2", "a/2": "3"}, harness.Contents(store), "the first page is there while the second is read")
 		require.False(t, r.HasInitializedSynced())
 		require.Empty(t, r.LastSyncResourceVersion())
@@ -194,19 +190,16 @@ func TestStreamedListIsStoredPageByPageAndThenSwept(t *testing.T) {
 
 func TestStreamedListDropsTheFormerObjectOfANameFromAStoreKeyedByUID(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		t.Run(fmt.Sprintf("streamed=%t", streamed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := cache.NewStore(func(obj interface{}) (string, error) {
-					return string(obj.(*unstructured.Unstructured).GetUID()), nil
-				})
-				require.NoError(t, store.Add(harness.WithUID(harness.Pod("a/1", "1"), "former")))
-				lw := &harness.Tap{OnList: harness.Lists(harness.List("3", "", harness.WithUID(harness.Pod("a/1", "2"), "latter"))), OnWatch: harness.Watches(harness.Open())}
-				r := informer.NewReflector(lw, nil, store, 0)
-				r.StreamHandleForPaginatedList = streamed
-				defer harness.Start(r.RunWithContext)()
-				synctest.Wait()
-				require.Equal(t, []string{"latter"}, store.ListKeys())
+		harness.SynctestRun(t, fmt.Sprintf("streamed=%t", streamed), func(t *testing.T) {
+			store := cache.NewStore(func(obj interface{}) (string, error) {
+				return string(obj.(*unstructured.Unstructured).GetUID()), nil
 			})
+			require.NoError(t, store.Add(harness.WithUID(harness.Pod("a/1", "1"), "former")))
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("3", "", harness.WithUID(harness.Pod("a/1", "2"), "latter"))), OnWatch: harness.Watches(harness.Open())}
+			r := informer.NewReflector(lw, nil, store, 0)
+			r.StreamHandleForPaginatedList = streamed
+			defer harness.Settle(r.RunWithContext)()
+			require.Equal(t, []string{"latter"}, store.ListKeys())
 		})
 	}
 }
@@ -214,33 +207,30 @@ func TestStreamedListDropsTheFormerObjectOfANameFromAStoreKeyedByUID(t *testing.
 func TestB2ExpiredContinueTokenDeletesNothingAlive(t *testing.T) {
 	for name, makeTarget := range targets {
 		for _, streamed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					harness.Reported(t)
-					w.CreatePods("a/1", "a/2", "a/3", "a/4", "a/5")
-					lw := harness.TapOn(w.Lister())
-					expiries := 0
-					lw.OnList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
-						if opts.Continue != "" && expiries < 3 {
-							expiries++
-							w.UpdatePod("a/5", fmt.Sprint("change ", expiries))
-							w.Compact()
-						}
-						return nil, harness.ErrPass
+			harness.BubbleRun(t, fmt.Sprintf("%s/streamed=%t", name, streamed), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				harness.Reported(t)
+				w.CreatePods("a/1", "a/2", "a/3", "a/4", "a/5")
+				lw := harness.TapOn(w.Lister())
+				expiries := 0
+				lw.OnList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+					if opts.Continue != "" && expiries < 3 {
+						expiries++
+						w.UpdatePod("a/5", fmt.Sprint("change ", expiries))
+						w.Compact()
 					}
-					to := makeTarget()
-					defer to.stop()
-					r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
-					r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, true, 2
-					defer harness.Start(r.RunWithContext)()
-					synctest.Wait()
-					want, err := w.ResourceVersions(harness.Pods, "")
-					require.NoError(t, err)
-					require.Equal(t, want, to.state())
-					require.Equal(t, 2, expiries, "the third time, the list is read whole")
-					asked := lw.Requests()
-					require.Equal(t, "list rv= limit=0", asked[len(asked)-2])
-				})
+					return nil, harness.ErrPass
+				}
+				to := makeTarget()
+				defer to.stop()
+				r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
+				r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, true, 2
+				defer harness.Settle(r.RunWithContext)()
+				want, err := w.ResourceVersions(harness.Pods, "")
+				require.NoError(t, err)
+				require.Equal(t, want, to.state())
+				require.Equal(t, 2, expiries, "the third time, the list is read whole")
+				asked := lw.Requests()
+				require.Equal(t, "list rv= limit=0", asked[len(asked)-2])
 			})
 		}
 	}
@@ -355,25 +345,23 @@ func TestListRequestRules(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				harness.Reported(t)
-				lw := &harness.Tap{OnWatch: harness.Watches(refused(harness.Expired()), harness.Open())}
-				lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
-					return c.answers[n-1]()
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			harness.Reported(t)
+			lw := &harness.Tap{OnWatch: harness.Watches(refused(harness.Expired()), harness.Open())}
+			lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+				return c.answers[n-1]()
+			}
+			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
+			r.WatchListPageSize, r.ForcePaginatedList = c.pageSize, c.forced
+			defer harness.Start(r.RunWithContext)()
+			time.Sleep(5 * time.Minute)
+			var asked []string
+			for _, s := range lw.Requests() {
+				if strings.HasPrefix(s, "list") {
+					asked = append(asked, s)
 				}
-				r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
-				r.WatchListPageSize, r.ForcePaginatedList = c.pageSize, c.forced
-				defer harness.Start(r.RunWithContext)()
-				time.Sleep(5 * time.Minute)
-				var asked []string
-				for _, s := range lw.Requests() {
-					if strings.HasPrefix(s, "list") {
-						asked = append(asked, s)
-					}
-				}
-				require.Equal(t, c.asked, asked)
-			})
+			}
+			require.Equal(t, c.asked, asked)
 		})
 	}
 }
@@ -477,16 +465,14 @@ func TestListAndWatchReturns(t *testing.T) {
 		require.NoError(t, informer.NewReflector(lw, nil, &harness.Journal{}, 0).ListAndWatch(nil))
 		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, lw.Requests())
 	})
-	t.Run("nil when it is stopped", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
-			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
-			stop, result := make(chan struct{}), make(chan error)
-			go func() { result <- r.ListAndWatch(stop) }()
-			synctest.Wait()
-			close(stop)
-			require.NoError(t, <-result)
-		})
+	harness.SynctestRun(t, "nil when it is stopped", func(t *testing.T) {
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
+		r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
+		stop, result := make(chan struct{}), make(chan error)
+		go func() { result <- r.ListAndWatch(stop) }()
+		synctest.Wait()
+		close(stop)
+		require.NoError(t, <-result)
 	})
 	t.Run("nothing before an expired list was read again", func(t *testing.T) {
 		lw := &harness.Tap{OnWatch: harness.Watches(refused(harness.Expired()))}
@@ -523,25 +509,23 @@ func TestB6StopDuringAListDoesNotCountAsSynced(t *testing.T) {
 		}},
 	} {
 		for _, streamed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ctx, cancel := context.WithCancel(t.Context())
-					lw := &harness.Tap{}
-					lw.OnList = func(ctx context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
-						return c.onList(ctx, n, cancel)
-					}
-					store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-					require.NoError(t, store.Add(harness.Pod("b/1", "1")))
-					r := informer.NewReflector(lw, nil, store, 0)
-					r.StreamHandleForPaginatedList = streamed
-					begin := time.Now()
-					require.NoError(t, r.ListAndWatchWithContext(ctx))
-					r.RunWithContext(ctx)
-					require.Zero(t, time.Since(begin))
-					require.False(t, r.HasInitializedSynced())
-					require.Empty(t, r.LastSyncResourceVersion())
-					require.Contains(t, store.ListKeys(), "b/1", "nothing is deleted")
-				})
+			harness.SynctestRun(t, fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				lw := &harness.Tap{}
+				lw.OnList = func(ctx context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+					return c.onList(ctx, n, cancel)
+				}
+				store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+				require.NoError(t, store.Add(harness.Pod("b/1", "1")))
+				r := informer.NewReflector(lw, nil, store, 0)
+				r.StreamHandleForPaginatedList = streamed
+				begin := time.Now()
+				require.NoError(t, r.ListAndWatchWithContext(ctx))
+				r.RunWithContext(ctx)
+				require.Zero(t, time.Since(begin))
+				require.False(t, r.HasInitializedSynced())
+				require.Empty(t, r.LastSyncResourceVersion())
+				require.Contains(t, store.ListKeys(), "b/1", "nothing is deleted")
 			})
 		}
 	}
@@ -578,62 +562,55 @@ func TestB7StopEndsABackoffAtOnce(t *testing.T) {
 		"of a watch that breaks":       {OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Broken(failed))},
 		"of a watch that ends at once": {OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(func() (watch.Interface, error) { return harness.Stream(true), nil })},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				harness.Reported(t)
-				r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
-				stop := harness.Start(r.RunWithContext)
-				defer stop()
-				synctest.Wait() // in the backoff: nothing else waits for time to pass
-				begin := time.Now()
-				stop()
-				require.Zero(t, time.Since(begin))
-			})
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			harness.Reported(t)
+			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
+			stop := harness.Start(r.RunWithContext)
+			defer stop()
+			synctest.Wait() // in the backoff: nothing else waits for time to pass
+			begin := time.Now()
+			stop()
+			require.Zero(t, time.Since(begin))
 		})
 	}
 }
 
 func TestBackoffGrowsAndObeysTheServer(t *testing.T) {
-	t.Run("grows", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			harness.Reported(t)
-			var times []time.Time
-			lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
-				times = append(times, time.Now())
-				return nil, errors.New("failed")
-			}}
-			stop := harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)
-			defer stop()
-			time.Sleep(10 * time.Minute)
-			stop()
-			for i, least := range []time.Duration{800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond} {
-				pause := times[i+1].Sub(times[i])
-				require.GreaterOrEqual(t, pause, least)
-				require.LessOrEqual(t, pause, 2*least)
-			}
-			for i := 8; i+1 < len(times); i++ {
-				require.LessOrEqual(t, times[i+1].Sub(times[i]), time.Minute)
-				require.GreaterOrEqual(t, times[i+1].Sub(times[i]), 30*time.Second)
-			}
-		})
+	harness.SynctestRun(t, "grows", func(t *testing.T) {
+		harness.Reported(t)
+		var times []time.Time
+		lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+			times = append(times, time.Now())
+			return nil, errors.New("failed")
+		}}
+		stop := harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)
+		defer stop()
+		time.Sleep(10 * time.Minute)
+		stop()
+		for i, least := range []time.Duration{800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond} {
+			pause := times[i+1].Sub(times[i])
+			require.GreaterOrEqual(t, pause, least)
+			require.LessOrEqual(t, pause, 2*least)
+		}
+		for i := 8; i+1 < len(times); i++ {
+			require.LessOrEqual(t, times[i+1].Sub(times[i]), time.Minute)
+			require.GreaterOrEqual(t, times[i+1].Sub(times[i]), 30*time.Second)
+		}
 	})
-	t.Run("obeys Retry-After", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			harness.Reported(t)
-			var times []time.Time
-			lw := &harness.Tap{OnWatch: harness.Watches(harness.Open())}
-			lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
-				times = append(times, time.Now())
-				if n == 1 {
-					return nil, apierrors.NewTooManyRequests("later", 77)
-				}
-				return harness.List("5", ""), nil
+	harness.SynctestRun(t, "obeys Retry-After", func(t *testing.T) {
+		harness.Reported(t)
+		var times []time.Time
+		lw := &harness.Tap{OnWatch: harness.Watches(harness.Open())}
+		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+			times = append(times, time.Now())
+			if n == 1 {
+				return nil, apierrors.NewTooManyRequests("later", 77)
 			}
-			defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
-			time.Sleep(2 * time.Minute)
-			synctest.Wait()
-			require.Equal(t, 77*time.Second, times[1].Sub(times[0]))
-		})
+			return harness.List("5", ""), nil
+		}
+		defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
+		harness.Sleep(2 * time.Minute)
+		require.Equal(t, 77*time.Second, times[1].Sub(times[0]))
 	})
 }
 
@@ -644,14 +621,12 @@ func TestWatchThatIsRefusedIsTriedAgainWithoutAList(t *testing.T) {
 		"500":                apierrors.NewInternalError(errors.New("oops")),
 		"403":                apierrors.NewForbidden(harness.Pods.GroupResource(), "", nil),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				harness.Reported(t)
-				lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(refused(err), refused(err), refused(err), harness.Open())}
-				defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
-				time.Sleep(5 * time.Minute)
-				require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
-			})
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			harness.Reported(t)
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(refused(err), refused(err), refused(err), harness.Open())}
+			defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
+			time.Sleep(5 * time.Minute)
+			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
 		})
 	}
 }
@@ -710,28 +685,26 @@ func TestVeryShortWatch(t *testing.T) {
 func TestB17MaxInternalErrorRetryDurationIsHonoured(t *testing.T) {
 	broke := apierrors.NewInternalError(errors.New("oops"))
 	for _, retry := range []time.Duration{0, 10 * time.Second, 50 * time.Second, 3 * time.Minute} {
-		t.Run(retry.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				harness.Reported(t)
-				var lists []time.Time
-				lw := &harness.Tap{OnWatch: harness.Watches(harness.Broken(broke))}
-				lw.OnList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
-					lists = append(lists, time.Now())
-					return harness.List("5", ""), nil
-				}
-				r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
-				r.MaxInternalErrorRetryDuration = retry
-				stop := harness.Start(r.RunWithContext)
-				defer stop()
-				time.Sleep(time.Hour)
-				stop()
-				require.Greater(t, len(lists), 1, "a watch that breaks for ever is a new list in the end")
-				for i := 1; i < min(len(lists), 5); i++ {
-					pause := lists[i].Sub(lists[i-1])
-					require.GreaterOrEqual(t, pause, retry)
-					require.LessOrEqual(t, pause, retry+2*time.Minute) // a backoff before the last watch, one after it
-				}
-			})
+		harness.SynctestRun(t, retry.String(), func(t *testing.T) {
+			harness.Reported(t)
+			var lists []time.Time
+			lw := &harness.Tap{OnWatch: harness.Watches(harness.Broken(broke))}
+			lw.OnList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+				lists = append(lists, time.Now())
+				return harness.List("5", ""), nil
+			}
+			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
+			r.MaxInternalErrorRetryDuration = retry
+			stop := harness.Start(r.RunWithContext)
+			defer stop()
+			time.Sleep(time.Hour)
+			stop()
+			require.Greater(t, len(lists), 1, "a watch that breaks for ever is a new list in the end")
+			for i := 1; i < min(len(lists), 5); i++ {
+				pause := lists[i].Sub(lists[i-1])
+				require.GreaterOrEqual(t, pause, retry)
+				require.LessOrEqual(t, pause, retry+2*time.Minute) // a backoff before the last watch, one after it
+			}
 		})
 	}
 }
@@ -744,8 +717,7 @@ func TestResync(t *testing.T) {
 		asked := 0
 		r.ShouldResync = func() bool { asked++; return asked != 2 }
 		defer harness.Start(r.RunWithContext)()
-		time.Sleep(4*time.Minute + time.Second)
-		synctest.Wait()
+		harness.Sleep(4*time.Minute + time.Second)
 		require.Equal(t, 4, asked)
 		require.Equal(t, []string{"replace 5 a/1", "resync", "resync", "resync"}, store.Events())
 	})
@@ -792,8 +764,7 @@ func TestUnreadableItemsAreReportedAndSkipped(t *testing.T) {
 		))}
 		store := &harness.Journal{}
 		r := informer.NewReflector(lw, example, store, 0)
-		defer harness.Start(r.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(r.RunWithContext)()
 		require.Equal(t, []string{"add a/1", "add a/2", "add a/4"}, store.Events())
 		require.Equal(t, "10", r.LastSyncResourceVersion())
 		var got []informer.ItemError
@@ -833,26 +804,22 @@ func TestObjectsOfAnotherGoTypeAreSkipped(t *testing.T) {
 // watch finds the deletion.
 func TestUndecodableDeletionIsFoundByTheListAfterTheWatch(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		t.Run(fmt.Sprintf("streamed=%t", streamed), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				errs := harness.Reported(t)
-				w.CreatePods("a/1", "a/2")
-				store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
-				r := informer.NewReflector(w.Lister(), &corev1.Pod{}, store, 0)
-				r.StreamHandleForPaginatedList = streamed
-				defer harness.Start(r.RunWithContext)()
-				synctest.Wait()
-				require.ElementsMatch(t, []string{"a/1", "a/2"}, store.ListKeys())
-				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Mistyped(1), Times: 1})
-				w.DeletePods("a/1")
-				time.Sleep(10 * time.Second)
-				require.Len(t, errs(), 1)
-				w.CloseClientConnections()
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
-				require.Equal(t, []string{"a/2"}, store.ListKeys())
-				require.Len(t, w.Lists(), 2)
-			})
+		harness.BubbleRun(t, fmt.Sprintf("streamed=%t", streamed), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			errs := harness.Reported(t)
+			w.CreatePods("a/1", "a/2")
+			store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
+			r := informer.NewReflector(w.Lister(), &corev1.Pod{}, store, 0)
+			r.StreamHandleForPaginatedList = streamed
+			defer harness.Settle(r.RunWithContext)()
+			require.ElementsMatch(t, []string{"a/1", "a/2"}, store.ListKeys())
+			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Mistyped(1), Times: 1})
+			w.DeletePods("a/1")
+			time.Sleep(10 * time.Second)
+			require.Len(t, errs(), 1)
+			w.CloseClientConnections()
+			harness.Sleep(10 * time.Second)
+			require.Equal(t, []string{"a/2"}, store.ListKeys())
+			require.Len(t, w.Lists(), 2)
 		})
 	}
 }
@@ -865,20 +832,17 @@ func TestAListDeletesNothingThatItCouldNotRead(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		for name, unreadable := range map[string]*unstructured.Unstructured{"of another kind": stranger, "without a name": nameless} {
 			for _, kind := range []string{"store", "store with unusual keys"} {
-				t.Run(fmt.Sprintf("%s/%s/streamed=%t", kind, name, streamed), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						errs := harness.Reported(t)
-						to := targets[kind]()
-						require.NoError(t, to.store.Add(harness.WithUID(harness.Pod("a/1", "2"), "uid-1")))
-						listed := harness.WithUID(harness.Pod("a/2", "3"), "uid-2")
-						lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", unreadable, listed)), OnWatch: harness.Watches(harness.Open())}
-						r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), to.store, 0)
-						r.StreamHandleForPaginatedList = streamed
-						defer harness.Start(r.RunWithContext)()
-						synctest.Wait()
-						require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, to.state())
-						require.Len(t, errs(), 1)
-					})
+				harness.SynctestRun(t, fmt.Sprintf("%s/%s/streamed=%t", kind, name, streamed), func(t *testing.T) {
+					errs := harness.Reported(t)
+					to := targets[kind]()
+					require.NoError(t, to.store.Add(harness.WithUID(harness.Pod("a/1", "2"), "uid-1")))
+					listed := harness.WithUID(harness.Pod("a/2", "3"), "uid-2")
+					lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", unreadable, listed)), OnWatch: harness.Watches(harness.Open())}
+					r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), to.store, 0)
+					r.StreamHandleForPaginatedList = streamed
+					defer harness.Settle(r.RunWithContext)()
+					require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, to.state())
+					require.Len(t, errs(), 1)
 				})
 			}
 		}
@@ -921,8 +885,7 @@ func TestPageThatIsReadAgainIsStored(t *testing.T) {
 				r := informer.NewReflector(w.Lister(), &corev1.Pod{}, store, 0)
 				r.ForcePaginatedList, r.StreamHandleForPaginatedList = true, streamed
 				defer harness.Start(r.RunWithContext)()
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				harness.Sleep(time.Minute)
 				stored := map[string]string{}
 				for _, obj := range store.List() {
 					stored[obj.(*corev1.Pod).Name] = obj.(*corev1.Pod).ResourceVersion
@@ -945,9 +908,8 @@ func TestStopWhileTheStoreBlocks(t *testing.T) {
 		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("a/1", "6")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "7")}))}
 		r := informer.NewReflector(lw, nil, store, 0)
 		stopped := make(chan struct{})
-		stop := harness.Start(r.RunWithContext)
+		stop := harness.Settle(r.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		go func() { defer close(stopped); stop() }()
 		synctest.Wait()
 		select {
@@ -1051,29 +1013,25 @@ func TestQuietWatchOfTheFactoryIsNotStalled(t *testing.T) {
 }
 
 func TestStalledWatchIsStartedAnew(t *testing.T) {
-	t.Run("after StallTimeout", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			errs := harness.Reported(t)
-			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
-			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
-			r.StallTimeout = 10 * time.Second
-			defer harness.Start(r.RunWithContext)()
-			time.Sleep(25 * time.Second)
-			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
-			var stall *informer.StallError
-			require.ErrorAs(t, errs()[0], &stall)
-			require.Equal(t, 10*time.Second, stall.Silence)
-		})
+	harness.SynctestRun(t, "after StallTimeout", func(t *testing.T) {
+		errs := harness.Reported(t)
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
+		r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
+		r.StallTimeout = 10 * time.Second
+		defer harness.Start(r.RunWithContext)()
+		time.Sleep(25 * time.Second)
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
+		var stall *informer.StallError
+		require.ErrorAs(t, errs()[0], &stall)
+		require.Equal(t, 10*time.Second, stall.Silence)
 	})
-	t.Run("by default after a bookmark", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			errs := harness.Reported(t)
-			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Bookmark, Object: harness.Pod("a/0", "8")}))}
-			defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
-			time.Sleep(151 * time.Second)
-			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, lw.Requests())
-			require.Len(t, errs(), 1)
-		})
+	harness.SynctestRun(t, "by default after a bookmark", func(t *testing.T) {
+		errs := harness.Reported(t)
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Bookmark, Object: harness.Pod("a/0", "8")}))}
+		defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
+		time.Sleep(151 * time.Second)
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, lw.Requests())
+		require.Len(t, errs(), 1)
 	})
 }
 

@@ -40,15 +40,13 @@ func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.UpdatePod("a/1", "while it is taken")
 		w.CreatePods("a/2")
 		time.Sleep(time.Second)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, [][]string{{"add a/1"}, {"add a/2", "update a/1"}, {"add a/2", "update a/1"}, {"add a/2", "update a/1"}}, tried)
 	})
 }
@@ -66,8 +64,7 @@ func TestHasSyncedWaitsForWhatShareABatchThatPanicked(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.False(t, i.HasSynced(), "nothing is acknowledged")
 		time.Sleep(200 * time.Millisecond)
 		require.ElementsMatch(t, []string{"add a/0000 initial", "add a/0002 initial"}, b.Events())
@@ -89,8 +86,7 @@ func TestADeletionAfterAnEndedGoroutine(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.DeletePods("a/1")
@@ -114,8 +110,7 @@ func TestAnEndedGoroutineLeavesNoBatchBehind(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.CreatePods("a/2")
@@ -171,8 +166,7 @@ func together(w *harness.World, change func()) {
 	w.CreatePods("z/busy")
 	synctest.Wait()
 	change()
-	time.Sleep(time.Second)
-	synctest.Wait()
+	harness.Sleep(time.Second)
 }
 
 // busy has a handler be busy for a second with the creation of z/busy.
@@ -201,14 +195,12 @@ func TestABatchThatFailsComesInItsNewestState(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		w.UpdatePod("a/2", "newer")
 		newest := w.ResourceVersion()
 		w.CreatePods("a/4")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		var of3 int
 		for _, batch := range tried[1:] {
 			if len(batch) == 1 {
@@ -241,9 +233,7 @@ func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
 		}}
 		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.Handle, informer.NewResourceVersionStorage()
 		i := harness.Follow(w, c)
-		stop := harness.Start(i.RunWithContext)
-		defer stop()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		before := w.ResourceVersion()
 		w.CreatePods("a/bad")
 		synctest.Wait()
@@ -251,8 +241,7 @@ func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
 			w.CreatePods(fmt.Sprint("a/good", n))
 			synctest.Wait()
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, before, i.Status().ResourceVersion)
 		require.Equal(t, w.ResourceVersion(), i.LastSyncResourceVersion())
 		require.Equal(t, 51, c.Storage.Len(), "all but one are acknowledged")
@@ -262,8 +251,7 @@ func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
 		_, known, _ := c.Storage.GetByKey("a/bad")
 		require.False(t, known)
 		fails.Store(false)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		require.NoError(t, i.Status().LastError)
 		require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
@@ -296,8 +284,7 @@ func TestHasSyncedWaitsForABatchThatFails(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.Empty(t, i.Status().ResourceVersion)
 		fails.Store(false)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, i.HasSynced())
 		require.Contains(t, b.Events(), "add a/0007 initial")
 		w.RequireState(&b.Recorder)
@@ -340,8 +327,7 @@ func TestADeletionAfterABatchThatFailed(t *testing.T) {
 					meanwhile()
 					stop = harness.Start(i.RunWithContext)
 				})
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				harness.Sleep(time.Minute)
 				require.Len(t, b.Events(), 1)
 				require.Contains(t, b.Events()[0], "delete a/1")
 				require.Zero(t, i.Status().Queued)
@@ -384,13 +370,11 @@ func TestAnObjectThatWasReplaced(t *testing.T) {
 						}}
 						c.BatchHandler, c.Storage = &b, informer.NewResourceVersionStorage()
 						i := harness.Follow(w, c)
-						defer harness.Start(i.RunWithContext)()
-						synctest.Wait()
+						defer harness.Settle(i.RunWithContext)()
 						b.Forget()
 						left.Store(4)
 						replace(w)
-						time.Sleep(time.Minute)
-						synctest.Wait()
+						harness.Sleep(time.Minute)
 						told := slices.DeleteFunc(b.Events(), func(call string) bool { return strings.Contains(call, " z/") })
 						for n := range told {
 							told[n] = strings.TrimSuffix(told[n], " unknown")
@@ -433,11 +417,9 @@ func TestABatchThatPanics(t *testing.T) {
 		}}
 		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.Handle, informer.NewResourceVersionStorage()
 		i := harness.Follow(w, c)
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"add z/busy", "add a/1", "add a/3"}, b.Events())
 		require.Equal(t, 6, calls["add a/2"])
 		require.LessOrEqual(t, calls["add a/1"], 2)
@@ -490,10 +472,8 @@ func TestAQueueFullOfFailures(t *testing.T) {
 				}}
 				c.BatchHandler, c.Budget, c.Storage = &b, informer.NewBudget(budget), informer.NewResourceVersionStorage()
 				i := harness.Follow(w, c)
-				stop := harness.Start(i.RunWithContext)
-				defer stop()
-				time.Sleep(5 * time.Minute)
-				synctest.Wait()
+				defer harness.Start(i.RunWithContext)()
+				harness.Sleep(5 * time.Minute)
 				require.LessOrEqual(t, i.Status().Queued, 1000)
 				require.LessOrEqual(t, c.Budget.Peak(), budget+2000)
 				require.Equal(t, i.Status().QueuedBytes+listUnderWay(c.Budget), c.Budget.InUse())
@@ -504,8 +484,7 @@ func TestAQueueFullOfFailures(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				fails.Store(false)
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
+				harness.Sleep(10 * time.Minute)
 				require.True(t, i.HasSynced())
 				w.RequireState(&b.Recorder)
 				require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
@@ -581,39 +560,35 @@ func TestWorkersSideBySide(t *testing.T) {
 // to take the later one in.
 func TestAVersionThatComesBack(t *testing.T) {
 	for name, failures := range map[string]int{"while the handler is busy": 0, "after a failure": 1} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				left := failures
-				b := harness.Batches{See: busy, Fail: func(batch []string) error {
-					if batch[0] == "update a/1" && left > 0 {
-						left--
-						return errors.New("half done")
-					}
-					return nil
-				}}
-				first := harness.NewSent()
-				lw := &harness.Tap{OnList: harness.Lists(harness.List("10", "", harness.Pod("a/1", "5"), harness.Pod("z/busy", "4")), harness.List("8", "", harness.Pod("a/1", "5"), harness.Pod("z/busy", "4")))}
-				lw.OnWatch = harness.Watches(func() (watch.Interface, error) { return first, nil }, harness.Open())
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: lw, BatchHandler: informer.IgnoreSynced(&b), ErrorHandler: harness.IgnoreErrors, ListMode: informer.ListModePaged, MaxBatch: 1,
-					Backoff: &wait.Backoff{Duration: time.Millisecond}, // so that the list comes before the next call
-				})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait() // and the handler is busy
-				if failures > 0 {
-					time.Sleep(time.Second)
-					synctest.Wait()
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			left := failures
+			b := harness.Batches{See: busy, Fail: func(batch []string) error {
+				if batch[0] == "update a/1" && left > 0 {
+					left--
+					return errors.New("half done")
 				}
-				first.Modify(harness.Pod("a/1", "12"))
-				synctest.Wait()
-				first.Error(harness.Failing(harness.Expired()).Object)
-				first.Stop()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Zero(t, left)
-				require.Equal(t, append([]string{"add a/1 initial", "add z/busy initial"}, slices.Repeat([]string{"update a/1"}, failures)...), b.Events())
-				require.Equal(t, "5", b.State()["a/1"])
+				return nil
+			}}
+			first := harness.NewSent()
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("10", "", harness.Pod("a/1", "5"), harness.Pod("z/busy", "4")), harness.List("8", "", harness.Pod("a/1", "5"), harness.Pod("z/busy", "4")))}
+			lw.OnWatch = harness.Watches(func() (watch.Interface, error) { return first, nil }, harness.Open())
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: lw, BatchHandler: informer.IgnoreSynced(&b), ErrorHandler: harness.IgnoreErrors, ListMode: informer.ListModePaged, MaxBatch: 1,
+				Backoff: &wait.Backoff{Duration: time.Millisecond}, // so that the list comes before the next call
 			})
+			defer harness.Start(i.RunWithContext)()
+			synctest.Wait() // and the handler is busy
+			if failures > 0 {
+				harness.Sleep(time.Second)
+			}
+			first.Modify(harness.Pod("a/1", "12"))
+			synctest.Wait()
+			first.Error(harness.Failing(harness.Expired()).Object)
+			first.Stop()
+			harness.Sleep(time.Minute)
+			require.Zero(t, left)
+			require.Equal(t, append([]string{"add a/1 initial", "add z/busy initial"}, slices.Repeat([]string{"update a/1"}, failures)...), b.Events())
+			require.Equal(t, "5", b.State()["a/1"])
 		})
 	}
 }
@@ -634,8 +609,7 @@ func TestTheDeletionOfWhatIsKnown(t *testing.T) {
 				return nil
 			}),
 		})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		sent.Modify(harness.WithUID(harness.Pod("a/1", "12"), "new"))
 		synctest.Wait()
 		sent.Delete(harness.WithUID(harness.Pod("a/1", "13"), "new"))

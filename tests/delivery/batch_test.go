@@ -31,10 +31,8 @@ import (
 func inAllForms(t *testing.T, test func(t *testing.T, w *harness.World, c informer.InformerConfig)) {
 	for name, example := range map[string]runtime.Object{"raw": &informer.RawObject{}, "typed": &corev1.Pod{}, "unstructured": nil} {
 		for _, workers := range []int{1, 4} {
-			t.Run(fmt.Sprintf("%s, %d workers", name, workers), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					test(t, w, informer.InformerConfig{ExampleObject: example, Workers: workers, Budget: informer.NewBudget(1 << 20)})
-				})
+			harness.BubbleRun(t, fmt.Sprintf("%s, %d workers", name, workers), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				test(t, w, informer.InformerConfig{ExampleObject: example, Workers: workers, Budget: informer.NewBudget(1 << 20)})
 			})
 		}
 	}
@@ -103,8 +101,7 @@ func TestMaxBatch(t *testing.T) {
 				}
 			}
 			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
-			defer harness.Start(i.RunWithContext)()
-			synctest.Wait()
+			defer harness.Settle(i.RunWithContext)()
 			w.CreatePods(harness.Keys(700)[1:]...)
 			time.Sleep(2 * time.Minute)
 			require.Equal(t, want, b.Sizes())
@@ -125,8 +122,7 @@ func TestEvents(t *testing.T) {
 		var told []informer.Event
 		b := harness.Batches{See: func(events []informer.Event) { told = append(told, events...) }}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1, ExampleObject: harness.ExampleObject("v1", "Pod")})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
 		w.DeletePods("a/1")
@@ -173,8 +169,7 @@ func TestIgnoreSynced(t *testing.T) {
 			BatchHandler: informer.IgnoreSynced(&b),
 			Transform:    func(obj interface{}) (interface{}, error) { transformed++; return obj, nil },
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.Down(func() { w.UpdatePod("a/2", "changed") })
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/2"}, b.Events())
@@ -214,8 +209,7 @@ func TestABatchDuringWhichRunIsStopped(t *testing.T) {
 		i := harness.Follow(w, c)
 		for n := range 2 {
 			before := time.Now()
-			stop := harness.Start(i.RunWithContext)
-			synctest.Wait()
+			stop := harness.Settle(i.RunWithContext)
 			stop()
 			require.Equal(t, time.Duration(n)*time.Second, time.Since(before))
 			require.Zero(t, c.Budget.InUse())
@@ -240,8 +234,7 @@ func TestABatchThatFailsWhileRunIsStopped(t *testing.T) {
 			<-ctx.Done()
 			return errors.New("the disk is full")
 		})})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		stop()
 		errs, _ := f.All()
 		require.Len(t, errs, 1)
@@ -274,9 +267,8 @@ func TestABatchWithoutWhatCanNotBeTransformed(t *testing.T) {
 						return obj, nil
 					}
 					i := harness.Follow(w, c)
-					stop := harness.Start(i.RunWithContext)
+					stop := harness.Settle(i.RunWithContext)
 					defer stop()
-					synctest.Wait()
 					require.True(t, i.HasSynced())
 					require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, slices.Sorted(slices.Values(b.Events())))
 					require.Equal(t, 2, c.Storage.Len())
@@ -315,8 +307,7 @@ func TestABatchOfWhatWasTransformed(t *testing.T) {
 			return nil
 		})
 		defer harness.Start(harness.Follow(w, c).RunWithContext)()
-		time.Sleep(time.Second)
-		synctest.Wait()
+		harness.Sleep(time.Second)
 		w.DeletePods("a/1")
 		synctest.Wait()
 		require.Len(t, told, 3)
@@ -341,8 +332,7 @@ func TestABatchWithoutWhatCanNotBeDecoded(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle, ExampleObject: &corev1.Pod{}})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		stop()
 		require.ElementsMatch(t, []string{"add a/1 initial", "add a/3 initial"}, b.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
@@ -417,8 +407,7 @@ func TestAHandlerMayWriteToItsEvents(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.DeletePods("a/0003")
 		w.UpdatePod("a/0004", "changed")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		w.RequireState(&b.Recorder)
 		require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
@@ -483,8 +472,7 @@ func TestABatchThatFailsIsTriedAgain(t *testing.T) {
 		}}
 		storage := informer.NewResourceVersionStorage()
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Storage: storage, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.False(t, i.HasSynced())
 		require.Zero(t, storage.Len())
 		require.Empty(t, i.Status().ResourceVersion)

@@ -52,8 +52,7 @@ func BenchmarkRawSync(b *testing.B) {
 					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 						ListerWatcher: factory.ForResource("", harness.Pods), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
 					})
-					stop := harness.Start(i.RunWithContext)
-					<-i.HasSyncedChecker().Done()
+					stop := harness.Synced(i)
 					stop()
 					if n := i.Status().Objects; n != objects {
 						b.Fatalf("%d objects of %d", n, objects)

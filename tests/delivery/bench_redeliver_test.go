@@ -64,8 +64,7 @@ func BenchmarkLagDuringRedeliver(b *testing.B) {
 			config := bench.config(h)
 			config.ListerWatcher = factory.ForResource("", harness.Pods)
 			i := informer.NewResourceVersionInformer("pods", config)
-			defer harness.Start(i.RunWithContext)()
-			<-i.HasSyncedChecker().Done()
+			defer harness.Synced(i)()
 			for b.Loop() {
 				ctx, cancel := context.WithCancel(b.Context())
 				var writing sync.WaitGroup

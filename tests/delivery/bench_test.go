@@ -40,8 +40,7 @@ func BenchmarkInitialSync(b *testing.B) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: lw, Storage: storage, Handler: informer.ResourceEventHandlerFuncs{}, ListMode: informer.ListModePaged, Keep: keep,
 		})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		stop()
 		if n := i.Status().Objects; n != objects {
 			b.Fatalf("%d objects of %d", n, objects)

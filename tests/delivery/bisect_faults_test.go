@@ -38,11 +38,9 @@ func TestADeletionOfWhatAPartOfABatchTook(t *testing.T) {
 			return nil
 		}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, exited)
 		state := b.State()
 		var have []string
@@ -53,8 +51,7 @@ func TestADeletionOfWhatAPartOfABatchTook(t *testing.T) {
 		}
 		require.NotEmpty(t, have)
 		w.DeletePods(have...)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		for _, key := range have {
 			require.NotContains(t, b.State(), key, "the handler acknowledged it, and is never told that it is gone")
 		}
@@ -80,16 +77,13 @@ func TestAnErrorHandlerEndsItsGoroutineAtFailedEvents(t *testing.T) {
 				runtime.Goexit()
 			}
 		}})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, once)
 		require.Contains(t, b.State(), "a/1")
 		w.DeletePods("a/1")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.NotContains(t, b.State(), "a/1")
 	})
 }
@@ -104,15 +98,13 @@ func batchOfThree(t *testing.T, fail func(call int, batch []string) error) (trie
 			return fail(len(tried)-1, batch)
 		}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		time.Sleep(time.Hour)
 		for _, pod := range []string{"a/1", "a/2", "a/3"} {
 			w.UpdatePod(pod, "newer")
 		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		harness.Sleep(time.Hour)
 		w.RequireState(&b.Recorder)
 	})
 	return tried[1:]
@@ -240,14 +232,11 @@ func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
 			return nil
 		}
 		first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, Workers: 2, CheckpointInterval: time.Second})
-		stop := harness.Start(first.RunWithContext)
-		defer stop()
-		synctest.Wait()
+		defer harness.Settle(first.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
 		var taken time.Time
 		for n := 0; taken.IsZero() || time.Since(taken) < 15*time.Second; n++ {
-			time.Sleep(time.Second)
-			synctest.Wait()
+			harness.Sleep(time.Second)
 			if n == 0 {
 				w.CreatePods("a/other")
 			} else {
@@ -267,8 +256,7 @@ func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
 		again := harness.Batches{}
 		second := harness.Follow(w, informer.InformerConfig{BatchHandler: &again, Checkpoint: killed})
 		defer harness.Start(second.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, slices.ContainsFunc(again.Events(), func(e string) bool { return strings.HasPrefix(e, "delete a/1") }), "never told that a/1 is gone")
 	})
 }
@@ -277,44 +265,41 @@ func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
 // is told just of what was not taken in.
 func TestRunEndsWhileABatchIsTriedInParts(t *testing.T) {
 	for at := range 14 {
-		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				store := &harness.MemoryCheckpoint{}
-				b := harness.Batches{}
-				calls := 0
-				var stopping atomic.Bool
-				started, stopped := make(chan struct{}), make(chan struct{})
-				var stop func()
-				b.Fail = func(batch []string) error {
-					if stopping.Load() {
-						t.Errorf("a call after the end of ctx")
-					}
-					if calls++; calls == at+1 {
-						stopping.Store(true)
-						go func() { defer close(stopped); <-started; stop() }()
-						synctest.Wait()
-					}
-					for _, e := range batch {
-						if strings.Contains(e, "a/0003") {
-							return errors.New("no")
-						}
-					}
-					return nil
+		harness.BubbleRun(t, fmt.Sprint(at), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			store := &harness.MemoryCheckpoint{}
+			b := harness.Batches{}
+			calls := 0
+			var stopping atomic.Bool
+			started, stopped := make(chan struct{}), make(chan struct{})
+			var stop func()
+			b.Fail = func(batch []string) error {
+				if stopping.Load() {
+					t.Errorf("a call after the end of ctx")
 				}
-				w.CreatePods(harness.Keys(8)...)
-				first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store})
-				stop = harness.Start(first.RunWithContext)
-				close(started)
-				time.Sleep(time.Hour)
-				<-stopped
-				have := b.State()
-				again := harness.Batches{}
-				second := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
-				defer harness.Start(second.RunWithContext)()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Len(t, again.Events(), 8-len(have))
-			})
+				if calls++; calls == at+1 {
+					stopping.Store(true)
+					go func() { defer close(stopped); <-started; stop() }()
+					synctest.Wait()
+				}
+				for _, e := range batch {
+					if strings.Contains(e, "a/0003") {
+						return errors.New("no")
+					}
+				}
+				return nil
+			}
+			w.CreatePods(harness.Keys(8)...)
+			first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store})
+			stop = harness.Start(first.RunWithContext)
+			close(started)
+			time.Sleep(time.Hour)
+			<-stopped
+			have := b.State()
+			again := harness.Batches{}
+			second := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
+			defer harness.Start(second.RunWithContext)()
+			harness.Sleep(time.Minute)
+			require.Len(t, again.Events(), 8-len(have))
 		})
 	}
 }
@@ -323,36 +308,33 @@ func TestRunEndsWhileABatchIsTriedInParts(t *testing.T) {
 func TestObjectsAreReplacedWhileABatchIsTriedInParts(t *testing.T) {
 	for at := range 12 {
 		for _, most := range []int{1, 2, 8} {
-			t.Run(fmt.Sprint(at, "/", most), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					b := harness.Batches{}
-					calls := 0
-					var well atomic.Bool
-					b.Fail = func(batch []string) error {
-						if calls++; calls == at+1 {
-							w.DeletePods("a/0003", "a/0002")
-							w.CreatePods("a/0003", "a/0002")
-							w.UpdatePod("a/0001", "x")
-							w.DeletePods("a/0004")
-						}
-						for _, e := range batch {
-							if !well.Load() && strings.Contains(e, "a/0003") {
-								return errors.New("no")
-							}
-						}
-						return nil
+			harness.BubbleRun(t, fmt.Sprint(at, "/", most), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				b := harness.Batches{}
+				calls := 0
+				var well atomic.Bool
+				b.Fail = func(batch []string) error {
+					if calls++; calls == at+1 {
+						w.DeletePods("a/0003", "a/0002")
+						w.CreatePods("a/0003", "a/0002")
+						w.UpdatePod("a/0001", "x")
+						w.DeletePods("a/0004")
 					}
-					w.CreatePods(harness.Keys(8)...)
-					i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
-					defer harness.Start(i.RunWithContext)()
-					time.Sleep(time.Hour)
-					well.Store(true)
-					time.Sleep(time.Minute)
-					synctest.Wait()
-					w.RequireState(&b.Recorder)
-					require.Zero(t, i.Status().Queued)
-					require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
-				})
+					for _, e := range batch {
+						if !well.Load() && strings.Contains(e, "a/0003") {
+							return errors.New("no")
+						}
+					}
+					return nil
+				}
+				w.CreatePods(harness.Keys(8)...)
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(time.Hour)
+				well.Store(true)
+				harness.Sleep(time.Minute)
+				w.RequireState(&b.Recorder)
+				require.Zero(t, i.Status().Queued)
+				require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 			})
 		}
 	}
@@ -362,29 +344,26 @@ func TestObjectsAreReplacedWhileABatchIsTriedInParts(t *testing.T) {
 func TestAPanicWhileABatchIsTriedInParts(t *testing.T) {
 	harness.SurvivePanics(t)
 	for at := range 12 {
-		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				b := harness.Batches{}
-				calls := 0
-				b.Fail = func(batch []string) error {
-					if calls++; calls == at+1 {
-						panic("x")
-					}
-					for _, e := range batch {
-						if strings.Contains(e, "a/0003") {
-							return errors.New("no")
-						}
-					}
-					return nil
+		harness.BubbleRun(t, fmt.Sprint(at), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			b := harness.Batches{}
+			calls := 0
+			b.Fail = func(batch []string) error {
+				if calls++; calls == at+1 {
+					panic("x")
 				}
-				w.CreatePods(harness.Keys(8)...)
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				require.Len(t, b.State(), 7)
-				require.Equal(t, 1, i.Status().Queued)
-			})
+				for _, e := range batch {
+					if strings.Contains(e, "a/0003") {
+						return errors.New("no")
+					}
+				}
+				return nil
+			}
+			w.CreatePods(harness.Keys(8)...)
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+			defer harness.Start(i.RunWithContext)()
+			harness.Sleep(time.Hour)
+			require.Len(t, b.State(), 7)
+			require.Equal(t, 1, i.Status().Queued)
 		})
 	}
 }
@@ -392,22 +371,19 @@ func TestAPanicWhileABatchIsTriedInParts(t *testing.T) {
 // A destination that refuses batches for their size gets smaller ones.
 func TestAHandlerThatTakesSmallBatchesOnly(t *testing.T) {
 	for _, largest := range []int{1, 2, 3, 50, 99, 249} {
-		t.Run(fmt.Sprint(largest), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				b := harness.Batches{Fail: func(batch []string) error {
-					if len(batch) > largest {
-						return errors.New("too many")
-					}
-					return nil
-				}}
-				w.CreatePods(harness.Keys(500)...)
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(5 * time.Second)
-				synctest.Wait()
-				require.True(t, i.HasSynced())
-				w.RequireState(&b.Recorder)
-			})
+		harness.BubbleRun(t, fmt.Sprint(largest), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			b := harness.Batches{Fail: func(batch []string) error {
+				if len(batch) > largest {
+					return errors.New("too many")
+				}
+				return nil
+			}}
+			w.CreatePods(harness.Keys(500)...)
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+			defer harness.Start(i.RunWithContext)()
+			harness.Sleep(5 * time.Second)
+			require.True(t, i.HasSynced())
+			w.RequireState(&b.Recorder)
 		})
 	}
 }

@@ -105,8 +105,7 @@ func TestOneEventThatFailsIsFound(t *testing.T) {
 		require.NotEmpty(t, p.after(calls))
 
 		p.refuse() // the table's column was made wider
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		w.RequireState(&b.Recorder)
 		require.True(t, i.HasSynced())
 		require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
@@ -121,26 +120,23 @@ func TestTenEventsThatFailAreFound(t *testing.T) {
 		"side by side": func(n int) int { return 300 + n },
 		"apart":        func(n int) int { return 25 + 50*n },
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				p := &poisoned{}
-				b := harness.Batches{See: busy}
-				_, stop := p.follow(w, nil, &b)
-				defer stop()
-				synctest.Wait()
-				pods := harness.Keys(500)
-				var refused []string
-				for n := range 10 {
-					refused = append(refused, pods[place(n)])
-				}
-				p.refuse(refused...)
-				together(w, func() { w.CreatePods(pods...) })
-				time.Sleep(500 * time.Millisecond)
-				synctest.Wait()
-				require.Len(t, b.State(), 491)
-				t.Logf("%d calls", len(p.after(0)))
-				require.Less(t, len(p.after(0)), 140)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			p := &poisoned{}
+			b := harness.Batches{See: busy}
+			_, stop := p.follow(w, nil, &b)
+			defer stop()
+			synctest.Wait()
+			pods := harness.Keys(500)
+			var refused []string
+			for n := range 10 {
+				refused = append(refused, pods[place(n)])
+			}
+			p.refuse(refused...)
+			together(w, func() { w.CreatePods(pods...) })
+			harness.Sleep(500 * time.Millisecond)
+			require.Len(t, b.State(), 491)
+			t.Logf("%d calls", len(p.after(0)))
+			require.Less(t, len(p.after(0)), 140)
 		})
 	}
 }
@@ -164,8 +160,7 @@ func TestADestinationThatIsAwayIsNotTriedInParts(t *testing.T) {
 			require.Len(t, b.State(), 1)
 			calls = len(p.after(before))
 			p.refuse()
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			harness.Sleep(time.Minute)
 			w.RequireState(&b.Recorder)
 			require.Equal(t, []int{1, pods}, b.Sizes(), "it comes as it was")
 		})
@@ -194,8 +189,7 @@ func TestADestinationGoesAwayWhileABatchIsTriedInParts(t *testing.T) {
 		require.Less(t, len(p.after(0)), 1010)
 		back.Store(true)
 		p.goAway(false)
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(10 * time.Minute)
 		require.Len(t, b.State(), 499)
 	})
 }
@@ -244,13 +238,11 @@ func TestRandomEventsThatFail(t *testing.T) {
 				p.goAway(n%2 == 0)
 			}
 			p.goAway(false)
-			time.Sleep(time.Hour)
-			synctest.Wait()
+			harness.Sleep(time.Hour)
 			require.Len(t, b.State(), len(pods)-refused)
 			require.Equal(t, refused, i.Status().Queued)
 			p.refuse()
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			harness.Sleep(time.Minute)
 			w.RequireState(&b.Recorder)
 		})
 	})
@@ -276,8 +268,7 @@ func TestAHandlerEndsItsGoroutineWhileABatchIsTriedInParts(t *testing.T) {
 			return err
 		}
 		together(w, func() { w.CreatePods(pods...) })
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, exited)
 		require.Equal(t, 1, i.Status().Queued, "the one that fails by itself")
 		for n, key := range pods {
@@ -289,8 +280,7 @@ func TestAHandlerEndsItsGoroutineWhileABatchIsTriedInParts(t *testing.T) {
 		}
 		p.refuse()
 		w.Relist()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		w.RequireState(&b.Recorder)
 		added := 0
 		for _, event := range b.Events() {

@@ -35,30 +35,27 @@ func TestABudgetStopsTheReading(t *testing.T) {
 		"raw": &informer.RawObject{}, "unstructured": nil, "typed": &corev1.Pod{},
 	} {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-			t.Run(name+", "+mode.String(), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					for _, key := range harness.Keys(50) {
-						obj := harness.Object(harness.Pods, key, "")
-						obj.SetAnnotations(map[string]string{"large": strings.Repeat("x", size)})
-						_, err := w.Create(harness.Pods, obj)
-						require.NoError(t, err)
-					}
-					budget := informer.NewBudget(10 * size)
-					var r harness.Recorder
-					r.Before = func(string) { time.Sleep(time.Minute) }
-					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, Budget: budget, ExampleObject: example})
-					defer harness.Start(i.RunWithContext)()
-					synctest.Wait()
-					require.InDelta(t, 10*size, budget.InUse(), 2*size)
-					require.Equal(t, budget.InUse(), i.Status().QueuedBytes+listUnderWay(budget))
-					require.Less(t, i.Status().Queued, 11)
-					require.Greater(t, i.Status().Queued, 4)
-					<-i.HasSyncedChecker().Done()
-					require.LessOrEqual(t, budget.Peak(), budget.Limit())
-					w.RequireState(&r)
-					synctest.Wait()
-					require.Zero(t, budget.InUse())
-				})
+			harness.BubbleRun(t, name+", "+mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				for _, key := range harness.Keys(50) {
+					obj := harness.Object(harness.Pods, key, "")
+					obj.SetAnnotations(map[string]string{"large": strings.Repeat("x", size)})
+					_, err := w.Create(harness.Pods, obj)
+					require.NoError(t, err)
+				}
+				budget := informer.NewBudget(10 * size)
+				var r harness.Recorder
+				r.Before = func(string) { time.Sleep(time.Minute) }
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, Budget: budget, ExampleObject: example})
+				defer harness.Settle(i.RunWithContext)()
+				require.InDelta(t, 10*size, budget.InUse(), 2*size)
+				require.Equal(t, budget.InUse(), i.Status().QueuedBytes+listUnderWay(budget))
+				require.Less(t, i.Status().Queued, 11)
+				require.Greater(t, i.Status().Queued, 4)
+				<-i.HasSyncedChecker().Done()
+				require.LessOrEqual(t, budget.Peak(), budget.Limit())
+				w.RequireState(&r)
+				synctest.Wait()
+				require.Zero(t, budget.InUse())
 			})
 		}
 	}
@@ -71,8 +68,7 @@ func TestAnObjectLargerThanTheBudget(t *testing.T) {
 		budget := informer.NewBudget(1)
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Budget: budget})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		w.RequireState(&r)
 		require.Less(t, budget.Peak(), int64(1000))
@@ -88,15 +84,13 @@ func TestABudgetIsShared(t *testing.T) {
 		release := make(chan struct{})
 		stuck := &harness.Recorder{Before: func(string) { <-release }}
 		first := harness.Follow(w, informer.InformerConfig{Handler: stuck, Budget: budget})
-		stopFirst := harness.Start(first.RunWithContext)
-		synctest.Wait()
+		stopFirst := harness.Settle(first.RunWithContext)
 		require.InDelta(t, budget.Limit(), budget.InUse(), 1000)
 
 		var others [3]harness.Recorder
 		for n := range others {
 			i := harness.Follow(w, informer.InformerConfig{Handler: &others[n], Budget: budget})
-			defer harness.Start(i.RunWithContext)()
-			synctest.Wait()
+			defer harness.Settle(i.RunWithContext)()
 			require.True(t, i.HasSynced())
 			w.RequireState(&others[n])
 			require.Equal(t, budget.InUse(), first.Status().QueuedBytes+listUnderWay(budget))

@@ -69,8 +69,7 @@ func TestPruneDropsFieldsBeforeAnyoneSeesThem(t *testing.T) {
 				UpdateFunc: func(_, obj interface{}) { see(obj) },
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
 		require.Len(t, seen, 4)
@@ -111,8 +110,7 @@ func TestMinWatchTimeoutOfTheConfig(t *testing.T) {
 			}}.LW(),
 			Handler: &harness.Recorder{}, MinWatchTimeout: time.Hour,
 		})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		stop()
 		require.GreaterOrEqual(t, asked, time.Hour)
 		require.Less(t, asked, 2*time.Hour)
@@ -137,8 +135,7 @@ func TestMaxInternalErrorRetryDurationOfTheConfig(t *testing.T) {
 			Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors, MaxInternalErrorRetryDuration: time.Minute,
 		})
 		stop := harness.Start(i.RunWithContext)
-		time.Sleep(50 * time.Second)
-		synctest.Wait()
+		harness.Sleep(50 * time.Second)
 		require.EqualValues(t, 1, lists.Load(), "retried without a list")
 		time.Sleep(3 * time.Minute)
 		stop()
@@ -160,14 +157,12 @@ func TestRule7UIDsAreAdopted(t *testing.T) {
 			DeleteFunc: r.OnDelete,
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: handler, Storage: storage})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		stop()
 		require.Empty(t, r.Events())
 		w.DeletePods("a/1")
 		w.CreatePods("a/1")
-		stop = harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(i.RunWithContext)
 		stop()
 		require.Equal(t, []string{"delete a/1 unknown", "add a/1"}, r.Events())
 	})
@@ -192,21 +187,18 @@ func TestRule6EveryAdapterKnowsItsListeners(t *testing.T) {
 		"Filtering, listening":     {filtering(informer.ResourceEventHandlerFuncs{SyncFunc: listen}), true},
 		"a handler of one's own":   {&harness.Recorder{}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				transformed := 0
-				i := harness.Follow(w, informer.InformerConfig{Handler: test.handler, Transform: func(obj interface{}) (interface{}, error) {
-					transformed++
-					return obj, nil
-				}})
-				for range 2 {
-					stop := harness.Start(i.RunWithContext)
-					synctest.Wait()
-					stop()
-				}
-				require.Equal(t, test.queued, transformed == 2, "transformed %d times", transformed)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			transformed := 0
+			i := harness.Follow(w, informer.InformerConfig{Handler: test.handler, Transform: func(obj interface{}) (interface{}, error) {
+				transformed++
+				return obj, nil
+			}})
+			for range 2 {
+				stop := harness.Settle(i.RunWithContext)
+				stop()
+			}
+			require.Equal(t, test.queued, transformed == 2, "transformed %d times", transformed)
 		})
 	}
 }
@@ -259,8 +251,7 @@ func TestStatusKnowsWhen(t *testing.T) {
 		time.Sleep(59 * time.Second)
 		began := time.Now().Add(-59 * time.Second)
 		require.Equal(t, began, i.Status().LastContact)
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
+		harness.Sleep(2 * time.Second)
 		require.Equal(t, began.Add(time.Minute), i.Status().LastContact, "a bookmark")
 		w.Blocked.Lock()
 		w.CloseClientConnections()
@@ -397,23 +388,20 @@ func TestRule12AQueueIsNotToldThatALiveObjectIsGone(t *testing.T) {
 				return cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
 			},
 		} {
-			t.Run(fmt.Sprint(name, ", ", what), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					store := harness.NewStore()
-					require.NoError(t, store.Add(harness.Pod("a/2", "5")))
-					c := informer.NewNamedController("pods", &informer.Config{
-						Queue: queue(store), WatchErrorHandler: harness.IgnoreErrors, ObjectType: harness.ExampleObject("v1", "Pod"),
-						ListerWatcher: harness.Script{
-							List:  harness.Listing("10", harness.Pod("a/1", "7"), unreadable),
-							Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-						}.LW(),
-						Process: func(obj interface{}, _ bool) error { return harness.Apply(store, obj) },
-					})
-					stop := harness.Start(c.RunWithContext)
-					<-c.HasSyncedChecker().Done()
-					stop()
-					require.Equal(t, map[string]string{"a/1": "7", "a/2": "5"}, harness.Contents(store))
+			harness.SynctestRun(t, fmt.Sprint(name, ", ", what), func(t *testing.T) {
+				store := harness.NewStore()
+				require.NoError(t, store.Add(harness.Pod("a/2", "5")))
+				c := informer.NewNamedController("pods", &informer.Config{
+					Queue: queue(store), WatchErrorHandler: harness.IgnoreErrors, ObjectType: harness.ExampleObject("v1", "Pod"),
+					ListerWatcher: harness.Script{
+						List:  harness.Listing("10", harness.Pod("a/1", "7"), unreadable),
+						Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+					}.LW(),
+					Process: func(obj interface{}, _ bool) error { return harness.Apply(store, obj) },
 				})
+				stop := harness.Synced(c)
+				stop()
+				require.Equal(t, map[string]string{"a/1": "7", "a/2": "5"}, harness.Contents(store))
 			})
 		}
 	}

@@ -29,8 +29,7 @@ func TestEventThatWasNeverTriedAloneIsNoDeadLetter(t *testing.T) {
 		p := &poisoned{keys: sets.New(append(slices.Clone(pods[:25]), pods[35:]...)...)}
 		b := harness.Batches{See: busy, Fail: p.fail}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods(pods...) })
 		time.Sleep(16 * time.Minute)
 		for whole := 0; whole < 2; { // the next call of the whole batch is followed by calls with parts
@@ -82,30 +81,28 @@ func TestWhatTellsNothingOfADestination(t *testing.T) {
 			w.Relist()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				pods := harness.Keys(10)
-				w.CreatePods(pods...)
-				p := &poisoned{}
-				var slow atomic.Bool
-				b := harness.Batches{Fail: func(batch []string) error {
-					if slow.Load() && strings.Contains(batch[0], pods[9]) {
-						time.Sleep(2 * time.Second)
-						return nil
-					}
-					written := slices.DeleteFunc(slices.Clone(batch), func(event string) bool { return strings.HasPrefix(event, "sync ") })
-					if len(written) == 0 {
-						return nil
-					}
-					return p.fail(written)
-				}}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, Workers: 2})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				act(w, p, &slow, pods)
-				time.Sleep(8 * time.Minute)
-				require.Empty(t, i.DeadLetters())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			pods := harness.Keys(10)
+			w.CreatePods(pods...)
+			p := &poisoned{}
+			var slow atomic.Bool
+			b := harness.Batches{Fail: func(batch []string) error {
+				if slow.Load() && strings.Contains(batch[0], pods[9]) {
+					time.Sleep(2 * time.Second)
+					return nil
+				}
+				written := slices.DeleteFunc(slices.Clone(batch), func(event string) bool { return strings.HasPrefix(event, "sync ") })
+				if len(written) == 0 {
+					return nil
+				}
+				return p.fail(written)
+			}}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, Workers: 2})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			act(w, p, &slow, pods)
+			time.Sleep(8 * time.Minute)
+			require.Empty(t, i.DeadLetters())
 		})
 	}
 }

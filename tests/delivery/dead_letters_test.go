@@ -37,8 +37,7 @@ func TestEventThatFailsTooOftenIsADeadLetter(t *testing.T) {
 		b := harness.Batches{See: busy, Fail: p.fail}
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods(pods...) })
 		began := time.Now()
 		time.Sleep(time.Minute)
@@ -115,27 +114,25 @@ func TestWhatEndsADeadLetter(t *testing.T) {
 		"list":                func(w *harness.World) { w.Relist() },
 		"deletion and list":   func(w *harness.World) { w.DeletePods("a/2"); w.Relist() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2", "a/3")
-				p := &poisoned{keys: sets.New("a/2")}
-				b := harness.Batches{Fail: p.fail}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"a/2"}, letterKeys(i))
-				calls := len(p.after(0))
-				time.Sleep(time.Hour)
-				require.Empty(t, p.after(calls))
-				p.refuse()
-				end(w)
-				time.Sleep(time.Minute)
-				w.RequireState(&b.Recorder)
-				require.Empty(t, i.DeadLetters())
-				if strings.HasPrefix(name, "deletion") {
-					require.Contains(t, strings.Join(b.Events(), "\n"), "delete a/2", "the handler may have begun to take it in")
-				}
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2", "a/3")
+			p := &poisoned{keys: sets.New("a/2")}
+			b := harness.Batches{Fail: p.fail}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"a/2"}, letterKeys(i))
+			calls := len(p.after(0))
+			time.Sleep(time.Hour)
+			require.Empty(t, p.after(calls))
+			p.refuse()
+			end(w)
+			time.Sleep(time.Minute)
+			w.RequireState(&b.Recorder)
+			require.Empty(t, i.DeadLetters())
+			if strings.HasPrefix(name, "deletion") {
+				require.Contains(t, strings.Join(b.Events(), "\n"), "delete a/2", "the handler may have begun to take it in")
+			}
 		})
 	}
 }
@@ -184,8 +181,7 @@ func TestEventsThatAreNamedAreDeadLetters(t *testing.T) {
 			return refusing(batch, "a/2", "a/4")
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 4})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
 		time.Sleep(time.Minute)
 		require.EqualValues(t, 1+4, calls.Load())
@@ -203,37 +199,35 @@ func TestPanicsMakeDeadLetters(t *testing.T) {
 	harness.SurvivePanics(t)
 	for _, most := range []int{0, 2} {
 		for _, batches := range []bool{false, true} {
-			t.Run(fmt.Sprintf("at most %d, batches %v", most, batches), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1", "a/2")
-					var calls atomic.Int32
-					r := harness.Recorder{Before: func(call string) {
-						if strings.Contains(call, "a/2") {
-							calls.Add(1)
-							panic("no a/2 for me")
-						}
-					}}
-					config := informer.InformerConfig{Handler: &r, MaxAttempts: most, MaxBatch: 1, ErrorHandler: harness.IgnoreErrors}
-					if batches {
-						config.Handler, config.BatchHandler = nil, informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
-							r.Record(harness.EventText(events[0]), events[0].Object, true)
-							return nil
-						})
+			harness.BubbleRun(t, fmt.Sprintf("at most %d, batches %v", most, batches), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var calls atomic.Int32
+				r := harness.Recorder{Before: func(call string) {
+					if strings.Contains(call, "a/2") {
+						calls.Add(1)
+						panic("no a/2 for me")
 					}
-					i := harness.Follow(w, config)
-					defer harness.Start(i.RunWithContext)()
-					time.Sleep(time.Hour)
-					want := 6
-					if most > 0 {
-						want = most
-					}
-					require.EqualValues(t, want, calls.Load())
-					letters := i.DeadLetters()
-					require.Equal(t, []string{"a/2"}, letterKeys(i))
-					require.Equal(t, "panic: no a/2 for me", letters[0].LastError)
-					require.Equal(t, want, letters[0].Attempts)
-					require.Equal(t, informer.ReasonDeadLetters, i.Status().Condition.Reason)
-				})
+				}}
+				config := informer.InformerConfig{Handler: &r, MaxAttempts: most, MaxBatch: 1, ErrorHandler: harness.IgnoreErrors}
+				if batches {
+					config.Handler, config.BatchHandler = nil, informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+						r.Record(harness.EventText(events[0]), events[0].Object, true)
+						return nil
+					})
+				}
+				i := harness.Follow(w, config)
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(time.Hour)
+				want := 6
+				if most > 0 {
+					want = most
+				}
+				require.EqualValues(t, want, calls.Load())
+				letters := i.DeadLetters()
+				require.Equal(t, []string{"a/2"}, letterKeys(i))
+				require.Equal(t, "panic: no a/2 for me", letters[0].LastError)
+				require.Equal(t, want, letters[0].Attempts)
+				require.Equal(t, informer.ReasonDeadLetters, i.Status().Condition.Reason)
 			})
 		}
 	}
@@ -276,25 +270,23 @@ func TestADestinationThatIsAwayMakesNoDeadLetter(t *testing.T) {
 		},
 	} {
 		for _, most := range []int{0, 1} {
-			t.Run(fmt.Sprintf("%s, batches of %d", name, most), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					pods := harness.Keys(100)
-					w.CreatePods(pods...)
-					p := &poisoned{}
-					b := harness.Batches{Fail: p.fail}
-					i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, MaxBatch: most})
-					defer harness.Start(i.RunWithContext)()
-					time.Sleep(time.Minute)
-					p.goAway(true)
-					back := time.Now().Add(10 * time.Minute)
-					meanwhile(w, p, pods)
-					time.Sleep(time.Until(back))
-					require.Empty(t, i.DeadLetters())
-					p.goAway(false)
-					time.Sleep(time.Minute)
-					require.Empty(t, i.DeadLetters())
-					w.RequireState(&b.Recorder)
-				})
+			harness.BubbleRun(t, fmt.Sprintf("%s, batches of %d", name, most), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				pods := harness.Keys(100)
+				w.CreatePods(pods...)
+				p := &poisoned{}
+				b := harness.Batches{Fail: p.fail}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, MaxBatch: most})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(time.Minute)
+				p.goAway(true)
+				back := time.Now().Add(10 * time.Minute)
+				meanwhile(w, p, pods)
+				time.Sleep(time.Until(back))
+				require.Empty(t, i.DeadLetters())
+				p.goAway(false)
+				time.Sleep(time.Minute)
+				require.Empty(t, i.DeadLetters())
+				w.RequireState(&b.Recorder)
 			})
 		}
 	}
@@ -331,8 +323,7 @@ func TestManyEventsThatFailAreDeadLettersInTime(t *testing.T) {
 		p := &poisoned{keys: sets.New(pods[:30]...)}
 		b := harness.Batches{See: busy, Fail: p.fail}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods(pods...) })
 		for range 14 {
 			time.Sleep(time.Minute)

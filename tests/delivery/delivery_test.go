@@ -41,8 +41,7 @@ func TestTheBackoffOfAHandlerThatPanics(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			w.UpdatePod("a/1", fmt.Sprint(n))
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Len(t, times, 6)
 		least := 100 * time.Millisecond
 		for n := 1; n < len(times); n++ {
@@ -75,13 +74,11 @@ func TestAnEndedGoroutineOfAHandler(t *testing.T) {
 			}
 		}}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/panics")
 		synctest.Wait()
 		w.CreatePods("a/exits")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, []string{"add a/panics"}, r.Events())
 		w.DeletePods("a/exits")
 		synctest.Wait()

@@ -50,8 +50,7 @@ func TestFailedEventsComeAgainWithoutTheOthers(t *testing.T) {
 		}}
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4", "a/5") })
 		require.Equal(t, 2, i.Status().Queued, "three are acknowledged")
 		require.Equal(t, informer.ReasonHandlerFailing, i.Status().Condition.Reason)
@@ -59,8 +58,7 @@ func TestFailedEventsComeAgainWithoutTheOthers(t *testing.T) {
 		newest := w.ResourceVersion()
 		synctest.Wait()
 		require.NotEqual(t, newest, i.Status().ResourceVersion, "two are not acknowledged")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 
 		require.Equal(t, newest, i.Status().ResourceVersion)
 		require.Zero(t, i.Status().Queued)
@@ -102,11 +100,9 @@ func TestFailedEventsMayBeWrapped(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-		time.Sleep(time.Second)
-		synctest.Wait()
+		harness.Sleep(time.Second)
 		require.Equal(t, [][]string{{"add a/1", "add a/2", "add a/3"}, {"add a/2"}}, tried[1:])
 		w.RequireState(&b.Recorder)
 	})
@@ -121,31 +117,27 @@ func TestFailedEventsThatAreWrongAcknowledgeNothing(t *testing.T) {
 		"name event 3":       {{Index: 3, Err: errPoison}},
 		"name event -1":      {{Index: 0}, {Index: -1}},
 	} {
-		t.Run(want, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				var tried [][]string
-				b := harness.Batches{See: busy, Fail: func(batch []string) error {
-					if tried = append(tried, batch); len(tried) == 2 {
-						return wrong
-					}
-					return nil
-				}}
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
-				require.Equal(t, 3, i.Status().Queued)
-				time.Sleep(time.Second)
-				synctest.Wait()
-				all := []string{"add a/1", "add a/2", "add a/3"}
-				require.Equal(t, [][]string{all, all}, tried[1:])
-				failures := harness.Only[*informer.BatchError](&f)
-				require.Len(t, failures, 1)
-				require.Len(t, failures[0].Keys, 3)
-				require.ErrorContains(t, failures[0], "FailedEvents for 3 events "+want)
-				w.RequireState(&b.Recorder)
-			})
+		harness.BubbleRun(t, want, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			var tried [][]string
+			b := harness.Batches{See: busy, Fail: func(batch []string) error {
+				if tried = append(tried, batch); len(tried) == 2 {
+					return wrong
+				}
+				return nil
+			}}
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
+			defer harness.Settle(i.RunWithContext)()
+			together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+			require.Equal(t, 3, i.Status().Queued)
+			harness.Sleep(time.Second)
+			all := []string{"add a/1", "add a/2", "add a/3"}
+			require.Equal(t, [][]string{all, all}, tried[1:])
+			failures := harness.Only[*informer.BatchError](&f)
+			require.Len(t, failures, 1)
+			require.Len(t, failures[0].Keys, 3)
+			require.ErrorContains(t, failures[0], "FailedEvents for 3 events "+want)
+			w.RequireState(&b.Recorder)
 		})
 	}
 }
@@ -164,15 +156,13 @@ func TestFailedEventComesInItsNewestState(t *testing.T) {
 			return nil
 		}}
 		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		w.UpdatePod("a/2", "newer")
 		w.DeletePods("a/3")
 		synctest.Wait()
 		well.Store(true)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, []string{"add a/2", "delete a/3"}, tried[len(tried)-1])
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		w.RequireState(&b.Recorder)
@@ -187,8 +177,7 @@ func TestARestartAfterFailedEvents(t *testing.T) {
 		store := &harness.MemoryCheckpoint{}
 		b := harness.Batches{Fail: func(batch []string) error { return refusing(batch, "a/2") }}
 		first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store})
-		stop := harness.Start(first.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(first.RunWithContext)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, b.Events())
 		require.False(t, first.HasSynced())
@@ -196,8 +185,7 @@ func TestARestartAfterFailedEvents(t *testing.T) {
 
 		again := harness.Batches{}
 		second := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
-		defer harness.Start(second.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(second.RunWithContext)()
 		require.Len(t, again.Events(), 1)
 		require.Contains(t, again.Events()[0], "a/2")
 		require.True(t, second.HasSynced())
@@ -215,11 +203,9 @@ func TestFailedEventsOfASharedHandler(t *testing.T) {
 			_, err := shared.AddHandler(informer.HandlerConfig{BatchHandler: b})
 			require.NoError(t, err)
 		}
-		defer harness.Start(shared.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(shared.RunWithContext)()
 		w.CreatePods("a/1", "a/2", "a/3")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"add a/1", "add a/3"}, poisoned.Events())
 		w.RequireState(&well.Recorder)
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -31,23 +30,21 @@ func TestFieldsOfRawObjects(t *testing.T) {
 		"in protobuf, nil type":         {informer.RawObjectOf(nil), true, false},
 		"in protobuf, type of metadata": {informer.RawObjectOf(&metav1.PartialObjectMetadata{}), true, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				stored, err := w.Create(harness.Pods, fullPod())
-				require.NoError(t, err)
-				config := w.Config()
-				if test.protobuf {
-					config = harness.Protobuf(config)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			stored, err := w.Create(harness.Pods, fullPod())
+			require.NoError(t, err)
+			config := w.Config()
+			if test.protobuf {
+				config = harness.Protobuf(config)
+			}
+			calls := 0
+			told(t, w, config, harness.Pods, test.example, informer.InformerConfig{}, func(obj *informer.RawObject) {
+				if calls++; calls == 1 {
+					checkFields(t, obj, stored, test.all)
+					checkFields(t, obj.DeepCopyObject().(*informer.RawObject), stored, test.all)
 				}
-				calls := 0
-				told(t, w, config, harness.Pods, test.example, informer.InformerConfig{}, func(obj *informer.RawObject) {
-					if calls++; calls == 1 {
-						checkFields(t, obj, stored, test.all)
-						checkFields(t, obj.DeepCopyObject().(*informer.RawObject), stored, test.all)
-					}
-				})
-				require.Equal(t, 3, calls)
 			})
+			require.Equal(t, 3, calls)
 		})
 	}
 }
@@ -132,9 +129,7 @@ func TestTypedRawObjectsOfOtherKinds(t *testing.T) {
 				return nil
 			}),
 		})
-		stop := harness.Start(i.RunWithContext)
-		defer stop()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		errs, _ := f.All()
 		require.NotEmpty(t, errs)
 		require.ErrorContains(t, errs[0], "expected a *v1.Node")

@@ -29,36 +29,34 @@ func TestGoexitInARetriedProcess(t *testing.T) {
 			return cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: cache.MetaNamespaceKeyFunc, EmitDeltaTypeReplaced: true})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var calls atomic.Int32
-				var handled sync.Map
-				i := informer.NewNamedController("pods", &informer.Config{
-					Queue: queue(), ListerWatcher: w.Lister(), RetryOnError: true, ForcePaginatedList: true, WatchErrorHandler: harness.IgnoreErrors,
-					Process: func(obj interface{}, _ bool) error {
-						key := harness.Key(obj.(cache.Deltas).Newest().Object)
-						if key == "a/1" {
-							if calls.Add(1) == 1 {
-								return errors.New("not yet")
-							}
-							runtime.Goexit()
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var calls atomic.Int32
+			var handled sync.Map
+			i := informer.NewNamedController("pods", &informer.Config{
+				Queue: queue(), ListerWatcher: w.Lister(), RetryOnError: true, ForcePaginatedList: true, WatchErrorHandler: harness.IgnoreErrors,
+				Process: func(obj interface{}, _ bool) error {
+					key := harness.Key(obj.(cache.Deltas).Newest().Object)
+					if key == "a/1" {
+						if calls.Add(1) == 1 {
+							return errors.New("not yet")
 						}
-						handled.Store(key, true)
-						return nil
-					},
-				})
-				stop := harness.Start(i.RunWithContext)
-				time.Sleep(time.Minute)
-				require.EqualValues(t, 2, calls.Load())
-				if queue() != nil { // the retry has a goroutine of its own
-					w.CreatePods("a/2")
-					time.Sleep(time.Minute)
-					_, ok := handled.Load("a/2")
-					require.True(t, ok, "others go on")
-				}
-				stop()
+						runtime.Goexit()
+					}
+					handled.Store(key, true)
+					return nil
+				},
 			})
+			stop := harness.Start(i.RunWithContext)
+			time.Sleep(time.Minute)
+			require.EqualValues(t, 2, calls.Load())
+			if queue() != nil { // the retry has a goroutine of its own
+				w.CreatePods("a/2")
+				time.Sleep(time.Minute)
+				_, ok := handled.Load("a/2")
+				require.True(t, ok, "others go on")
+			}
+			stop()
 		})
 	}
 }
@@ -90,38 +88,36 @@ func TestGoexitInTheGoroutineOfRunEndsRun(t *testing.T) {
 		"ExtraStore":      func(c *informer.InformerConfig, exit func()) { c.ExtraStore = exitingStore{exit: exit} },
 		"CheckpointStore": func(c *informer.InformerConfig, exit func()) { c.Checkpoint.(*exitingCheckpoint).exit = exit },
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				var exiting atomic.Bool
-				exiting.Store(true)
-				storage := informer.NewResourceVersionStorage()
-				s := &exitingCheckpoint{Lockable: &harness.Lockable{MemoryCheckpoint: &harness.MemoryCheckpoint{}}}
-				r := &harness.Recorder{}
-				c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: harness.IgnoreErrors}
-				exits(&c, func() {
-					if exiting.Load() {
-						runtime.Goexit()
-					}
-				})
-				i := harness.Follow(w, c)
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					i.RunWithContext(context.Background())
-				}()
-				<-ended
-				require.Equal(t, informer.PhaseStopped, i.Status().Phase)
-				unlock, err := s.Lock()
-				require.NoError(t, err, "the checkpoint is free")
-				require.NoError(t, unlock())
-
-				exiting.Store(false)
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				w.RequireState(r)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			var exiting atomic.Bool
+			exiting.Store(true)
+			storage := informer.NewResourceVersionStorage()
+			s := &exitingCheckpoint{Lockable: &harness.Lockable{MemoryCheckpoint: &harness.MemoryCheckpoint{}}}
+			r := &harness.Recorder{}
+			c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: harness.IgnoreErrors}
+			exits(&c, func() {
+				if exiting.Load() {
+					runtime.Goexit()
+				}
 			})
+			i := harness.Follow(w, c)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				i.RunWithContext(context.Background())
+			}()
+			<-ended
+			require.Equal(t, informer.PhaseStopped, i.Status().Phase)
+			unlock, err := s.Lock()
+			require.NoError(t, err, "the checkpoint is free")
+			require.NoError(t, unlock())
+
+			exiting.Store(false)
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			w.RequireState(r)
 		})
 	}
 }

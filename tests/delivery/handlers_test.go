@@ -3,7 +3,6 @@ package delivery_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -197,17 +196,14 @@ func TestAdaptersWithoutASyncFuncAreStillTold(t *testing.T) {
 		"TypedDetailed": informer.TypedResourceEventHandlerDetailedFuncs[*unstructured.Unstructured]{},
 		"Filtering":     informer.FilteringResourceEventHandler{FilterFunc: all, Handler: informer.ResourceEventHandlerFuncs{}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				storage := informer.NewResourceVersionStorage()
-				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/old": "1"}))
-				lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}
-				i := informer.NewResourceVersionInformer("test", informer.InformerConfig{ListerWatcher: lw, Handler: h, Storage: storage})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				require.True(t, i.HasSynced())
-				require.ElementsMatch(t, []string{"a/1", "a/2"}, storage.ListKeys())
-			})
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			storage := informer.NewResourceVersionStorage()
+			require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/old": "1"}))
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}
+			i := informer.NewResourceVersionInformer("test", informer.InformerConfig{ListerWatcher: lw, Handler: h, Storage: storage})
+			defer harness.Settle(i.RunWithContext)()
+			require.True(t, i.HasSynced())
+			require.ElementsMatch(t, []string{"a/1", "a/2"}, storage.ListKeys())
 		})
 	}
 }

@@ -50,22 +50,20 @@ func TestTypedHandlerWithoutExampleObjectIsCalled(t *testing.T) {
 			}{h.(informer.TypedResourceEventHandlerFuncs[*corev1.Pod])}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				r := &harness.Recorder{}
-				i := harness.Follow(w, informer.InformerConfig{Handler: wrap(typedRecorder[*corev1.Pod](r))})
-				w.Run(i)
-				synctest.Wait()
-				require.True(t, i.HasSynced())
-				w.RequireState(r)
-				w.UpdatePod("a/1", "changed")
-				w.DeletePods("a/2")
-				synctest.Wait()
-				w.Down(func() { w.DeletePods("a/1") }) // a list finds it
-				require.Equal(t, []string{"add a/1", "add a/2", "update a/1", "delete a/2", "delete a/1 unknown"}, r.Events()[:5])
-				w.RequireState(r)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			r := &harness.Recorder{}
+			i := harness.Follow(w, informer.InformerConfig{Handler: wrap(typedRecorder[*corev1.Pod](r))})
+			w.Run(i)
+			synctest.Wait()
+			require.True(t, i.HasSynced())
+			w.RequireState(r)
+			w.UpdatePod("a/1", "changed")
+			w.DeletePods("a/2")
+			synctest.Wait()
+			w.Down(func() { w.DeletePods("a/1") }) // a list finds it
+			require.Equal(t, []string{"add a/1", "add a/2", "update a/1", "delete a/2", "delete a/1 unknown"}, r.Events()[:5])
+			w.RequireState(r)
 		})
 	}
 }
@@ -75,8 +73,7 @@ func TestTypedHandlerOfNewInformerIsCalled(t *testing.T) {
 		w.CreatePods("a/1")
 		r := &harness.Recorder{}
 		i := informer.NewInformer(w.Lister(), nil, cache.NewStore(cache.MetaNamespaceKeyFunc), 0, typedRecorder[*corev1.Pod](r), nil)
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.DeletePods("a/1")
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1", "delete a/1"}, r.Events())

@@ -24,9 +24,8 @@ func TestInformerTellsTheInitialListAndEveryChange(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseIdle, i.Status().Phase)
 
-		stop := harness.Start(i.RunWithContext)
+		stop := harness.Settle(i.RunWithContext)
 		defer stop()
-		synctest.Wait()
 		require.True(t, i.HasSynced())
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "add b/1 initial"}, r.Events())
 		require.Equal(t, []string{"list limit=2", "list limit=2 continue", "watch rv=4"}, w.Verbs())

@@ -119,9 +119,7 @@ func keepForms(t *testing.T) map[string]struct {
 } {
 	wire := func(configure func(*rest.Config) *rest.Config) func(w *harness.World) cache.ListerWatcher {
 		return func(w *harness.World) cache.ListerWatcher {
-			factory, err := informer.NewDynamicListerWatcherFactory(configure(w.Config()))
-			require.NoError(t, err)
-			return factory.ForResource("", harness.Pods)
+			return harness.ListerOf(t, configure(w.Config()))
 		}
 	}
 	inJSON := wire(func(config *rest.Config) *rest.Config { return config })
@@ -147,62 +145,59 @@ func keepForms(t *testing.T) map[string]struct {
 func TestKeepInEveryForm(t *testing.T) {
 	for name, test := range keepForms(t) {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-			t.Run(name+"/"+mode.String(), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					whole := map[string]*corev1.Pod{} // by resource version
-					stored := func(u *unstructured.Unstructured, err error) *unstructured.Unstructured {
-						require.NoError(t, err)
-						whole[u.GetResourceVersion()] = asPod(t, u)
-						return u
-					}
-					u := stored(w.Create(harness.Pods, richPod()))
-					for n := range 3 {
-						pod := richPod()
-						pod.Name = "other-" + string(rune('0'+n))
-						stored(w.Create(harness.Pods, pod))
-					}
-					var seen, transformed []*corev1.Pod
-					see := func(obj interface{}) {
-						seen = append(seen, asPod(t, obj.(runtime.Object)))
-						if raw, ok := obj.(*informer.RawObject); ok {
-							want := runtime.ContentTypeJSON
-							if name == "raw protobuf" {
-								want = runtime.ContentTypeProtobuf
-							}
-							require.Equal(t, want, raw.ContentType())
-							require.NotContains(t, string(raw.Bytes()), "managedFields")
+			harness.BubbleRun(t, name+"/"+mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				whole := map[string]*corev1.Pod{} // by resource version
+				stored := func(u *unstructured.Unstructured, err error) *unstructured.Unstructured {
+					require.NoError(t, err)
+					whole[u.GetResourceVersion()] = asPod(t, u)
+					return u
+				}
+				u := stored(w.Create(harness.Pods, richPod()))
+				for n := range 3 {
+					pod := richPod()
+					pod.Name = "other-" + string(rune('0'+n))
+					stored(w.Create(harness.Pods, pod))
+				}
+				var seen, transformed []*corev1.Pod
+				see := func(obj interface{}) {
+					seen = append(seen, asPod(t, obj.(runtime.Object)))
+					if raw, ok := obj.(*informer.RawObject); ok {
+						want := runtime.ContentTypeJSON
+						if name == "raw protobuf" {
+							want = runtime.ContentTypeProtobuf
 						}
+						require.Equal(t, want, raw.ContentType())
+						require.NotContains(t, string(raw.Bytes()), "managedFields")
 					}
-					var f harness.Failures
-					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-						ListerWatcher: test.lister(w), ExampleObject: test.example, ErrorHandler: f.Handle, ListMode: mode, WatchListPageSize: 2, Keep: test.keep,
-						Transform: func(obj interface{}) (interface{}, error) {
-							transformed = append(transformed, asPod(t, obj.(runtime.Object)))
-							return obj, nil
-						},
-						Handler: informer.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj interface{}) { see(obj) }, DeleteFunc: see},
-					})
-					defer harness.Start(i.RunWithContext)()
-					synctest.Wait()
-					require.Len(t, seen, 4)
-					u.SetLabels(map[string]string{"app": "changed"})
-					u = stored(w.Update(harness.Pods, u))
-					synctest.Wait()
-					require.NoError(t, w.Delete(harness.Pods, "a", "pod"))
-					synctest.Wait()
-					require.Equal(t, seen, transformed)
-					require.Len(t, seen, 6)
-					deleted := whole[u.GetResourceVersion()].DeepCopy()
-					deleted.ResourceVersion = seen[5].ResourceVersion
-					whole[deleted.ResourceVersion] = deleted
-					for _, pod := range seen {
-						require.Equal(t, test.left(whole[pod.ResourceVersion]), pod)
-						delete(whole, pod.ResourceVersion)
-					}
-					require.Empty(t, whole, "not delivered")
-					errs, _ := f.All()
-					require.Empty(t, errs)
+				}
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+					ListerWatcher: test.lister(w), ExampleObject: test.example, ErrorHandler: f.Handle, ListMode: mode, WatchListPageSize: 2, Keep: test.keep,
+					Transform: func(obj interface{}) (interface{}, error) {
+						transformed = append(transformed, asPod(t, obj.(runtime.Object)))
+						return obj, nil
+					},
+					Handler: informer.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj interface{}) { see(obj) }, DeleteFunc: see},
 				})
+				defer harness.Settle(i.RunWithContext)()
+				require.Len(t, seen, 4)
+				u.SetLabels(map[string]string{"app": "changed"})
+				u = stored(w.Update(harness.Pods, u))
+				synctest.Wait()
+				require.NoError(t, w.Delete(harness.Pods, "a", "pod"))
+				synctest.Wait()
+				require.Equal(t, seen, transformed)
+				require.Len(t, seen, 6)
+				deleted := whole[u.GetResourceVersion()].DeepCopy()
+				deleted.ResourceVersion = seen[5].ResourceVersion
+				whole[deleted.ResourceVersion] = deleted
+				for _, pod := range seen {
+					require.Equal(t, test.left(whole[pod.ResourceVersion]), pod)
+					delete(whole, pod.ResourceVersion)
+				}
+				require.Empty(t, whole, "not delivered")
+				errs, _ := f.All()
+				require.Empty(t, errs)
 			})
 		}
 	}
@@ -222,8 +217,7 @@ func TestKeepThenPrune(t *testing.T) {
 						require.Equal(t, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, obj.(runtime.Object).GetObjectKind().GroupVersionKind())
 					}
 				}}})
-			stop := harness.Start(i.RunWithContext)
-			synctest.Wait()
+			stop := harness.Settle(i.RunWithContext)
 			stop()
 			want := onlyLabelsOf(got)
 			want.Labels, want.Annotations, want.Spec = nil, map[string]string{lastApplied: "{}"}, richPod().Spec
@@ -301,8 +295,7 @@ func ExampleInformerConfig_keep() {
 		Handler:       handler,
 		Keep:          []string{"metadata.labels", "spec.nodeName", "spec.containers.resources", "status.phase"},
 	})
-	stop := harness.Start(i.RunWithContext)
-	<-i.HasSyncedChecker().Done()
+	stop := harness.Synced(i)
 	stop()
 	// Output:
 	// pod map[app:web] node Running 1

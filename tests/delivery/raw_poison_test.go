@@ -26,8 +26,7 @@ func TestKeptRawObjectIsOverwritten(t *testing.T) {
 				copied = kept.DeepCopyObject().(*informer.RawObject)
 			}},
 		})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		stop()
 		require.NotEmpty(t, kept.Bytes())
 		require.Equal(t, bytes.Repeat([]byte{0xDF}, len(kept.Bytes())), kept.Bytes())

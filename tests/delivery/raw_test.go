@@ -52,8 +52,7 @@ func told[T runtime.Object](t *testing.T, w *harness.World, config *rest.Config,
 		AddFunc: see, UpdateFunc: func(_, obj T) { see(obj) }, DeleteFunc: func(obj informer.DeletedObject[T]) { see(obj.Object) },
 	}
 	i := informer.NewResourceVersionInformer("objects", c)
-	defer harness.Start(i.RunWithContext)()
-	synctest.Wait()
+	defer harness.Settle(i.RunWithContext)()
 	require.True(t, i.HasSynced())
 	obj, err := w.Get(gvr, "a", "pod")
 	require.NoError(t, err)
@@ -83,72 +82,70 @@ func TestRawObjects(t *testing.T) {
 		"watched in protobuf":              {harness.Pods, harness.Protobuf, informer.ListModeWatchList, runtime.ContentTypeProtobuf},
 		"custom, though protobuf is asked": {harness.Widgets, harness.Protobuf, informer.ListModePaged, runtime.ContentTypeJSON},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				pod := fullPod()
-				var stored *unstructured.Unstructured
-				var err error
-				if test.gvr == harness.Pods {
-					stored, err = w.Create(harness.Pods, pod)
-				} else {
-					stored, err = w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/pod", "created"))
-				}
-				require.NoError(t, err)
-				config := w.Config()
-				if test.configure != nil {
-					config = test.configure(config)
-				}
-				var kept []*informer.RawObject
-				told(t, w, config, test.gvr, &informer.RawObject{}, informer.InformerConfig{ListMode: test.mode}, func(obj *informer.RawObject) {
-					own := obj.DeepCopyObject().(*informer.RawObject)
-					require.Equal(t, obj.Bytes(), own.Bytes())
-					require.NotSame(t, &obj.Bytes()[0], &own.Bytes()[0])
-					kept = append(kept, own)
-				})
-				require.Len(t, kept, 3, "added, updated, deleted")
-				raw := kept[0]
-
-				require.Equal(t, test.contentType, raw.ContentType())
-				require.Equal(t, stored.GroupVersionKind(), raw.GetObjectKind().GroupVersionKind())
-				require.Equal(t, "a", raw.GetNamespace())
-				require.Equal(t, "pod", raw.GetName())
-				require.Equal(t, stored.GetUID(), raw.GetUID())
-				require.Equal(t, stored.GetResourceVersion(), raw.GetResourceVersion())
-				require.Equal(t, stored.GetLabels(), raw.GetLabels())
-				require.Equal(t, stored.GetAnnotations(), raw.GetAnnotations())
-				require.Equal(t, stored.GetFinalizers(), raw.GetFinalizers())
-				require.Equal(t, stored.GetOwnerReferences(), raw.GetOwnerReferences())
-				require.Equal(t, stored.GetGeneration(), raw.GetGeneration())
-				require.True(t, stored.GetCreationTimestamp().Time.Equal(raw.GetCreationTimestamp().Time))
-				require.Equal(t, map[string]string{"app": "changed"}, kept[1].GetLabels())
-				require.Equal(t, map[string]string{"app": "changed"}, kept[2].GetLabels(), "the final state")
-				for _, deepCopy := range kept {
-					require.Equal(t, stored.GroupVersionKind(), deepCopy.GetObjectKind().GroupVersionKind())
-				}
-
-				var metadata metav1.PartialObjectMetadata
-				require.NoError(t, raw.Decode(&metadata))
-				require.Equal(t, stored.GetUID(), metadata.UID)
-				require.Equal(t, stored.GetKind(), metadata.Kind)
-				u, err := raw.Unstructured()
-				if test.contentType == runtime.ContentTypeProtobuf {
-					require.ErrorContains(t, err, "no protobuf decoder")
-				} else {
-					require.NoError(t, err)
-					require.Equal(t, stored, u)
-				}
-				if test.gvr != harness.Pods {
-					return
-				}
-				var decoded, want corev1.Pod
-				require.NoError(t, raw.Decode(&decoded))
-				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &want))
-				require.Equal(t, want, decoded)
-				again, kind, err := scheme.Codecs.UniversalDeserializer().Decode(raw.Bytes(), nil, nil)
-				require.NoError(t, err, "any decoder takes the bytes")
-				require.Equal(t, "Pod", kind.Kind)
-				require.Equal(t, want.Spec, again.(*corev1.Pod).Spec)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			pod := fullPod()
+			var stored *unstructured.Unstructured
+			var err error
+			if test.gvr == harness.Pods {
+				stored, err = w.Create(harness.Pods, pod)
+			} else {
+				stored, err = w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/pod", "created"))
+			}
+			require.NoError(t, err)
+			config := w.Config()
+			if test.configure != nil {
+				config = test.configure(config)
+			}
+			var kept []*informer.RawObject
+			told(t, w, config, test.gvr, &informer.RawObject{}, informer.InformerConfig{ListMode: test.mode}, func(obj *informer.RawObject) {
+				own := obj.DeepCopyObject().(*informer.RawObject)
+				require.Equal(t, obj.Bytes(), own.Bytes())
+				require.NotSame(t, &obj.Bytes()[0], &own.Bytes()[0])
+				kept = append(kept, own)
 			})
+			require.Len(t, kept, 3, "added, updated, deleted")
+			raw := kept[0]
+
+			require.Equal(t, test.contentType, raw.ContentType())
+			require.Equal(t, stored.GroupVersionKind(), raw.GetObjectKind().GroupVersionKind())
+			require.Equal(t, "a", raw.GetNamespace())
+			require.Equal(t, "pod", raw.GetName())
+			require.Equal(t, stored.GetUID(), raw.GetUID())
+			require.Equal(t, stored.GetResourceVersion(), raw.GetResourceVersion())
+			require.Equal(t, stored.GetLabels(), raw.GetLabels())
+			require.Equal(t, stored.GetAnnotations(), raw.GetAnnotations())
+			require.Equal(t, stored.GetFinalizers(), raw.GetFinalizers())
+			require.Equal(t, stored.GetOwnerReferences(), raw.GetOwnerReferences())
+			require.Equal(t, stored.GetGeneration(), raw.GetGeneration())
+			require.True(t, stored.GetCreationTimestamp().Time.Equal(raw.GetCreationTimestamp().Time))
+			require.Equal(t, map[string]string{"app": "changed"}, kept[1].GetLabels())
+			require.Equal(t, map[string]string{"app": "changed"}, kept[2].GetLabels(), "the final state")
+			for _, deepCopy := range kept {
+				require.Equal(t, stored.GroupVersionKind(), deepCopy.GetObjectKind().GroupVersionKind())
+			}
+
+			var metadata metav1.PartialObjectMetadata
+			require.NoError(t, raw.Decode(&metadata))
+			require.Equal(t, stored.GetUID(), metadata.UID)
+			require.Equal(t, stored.GetKind(), metadata.Kind)
+			u, err := raw.Unstructured()
+			if test.contentType == runtime.ContentTypeProtobuf {
+				require.ErrorContains(t, err, "no protobuf decoder")
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, stored, u)
+			}
+			if test.gvr != harness.Pods {
+				return
+			}
+			var decoded, want corev1.Pod
+			require.NoError(t, raw.Decode(&decoded))
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &want))
+			require.Equal(t, want, decoded)
+			again, kind, err := scheme.Codecs.UniversalDeserializer().Decode(raw.Bytes(), nil, nil)
+			require.NoError(t, err, "any decoder takes the bytes")
+			require.Equal(t, "Pod", kind.Kind)
+			require.Equal(t, want.Spec, again.(*corev1.Pod).Spec)
 		})
 	}
 }
@@ -200,40 +197,38 @@ func TestRawObjectsNeedTheWire(t *testing.T) {
 func TestFormsOfObjects(t *testing.T) {
 	const as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				stored, err := w.Create(harness.Pods, fullPod())
-				require.NoError(t, err)
-				_, err = w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/pod", "created"))
-				require.NoError(t, err)
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			stored, err := w.Create(harness.Pods, fullPod())
+			require.NoError(t, err)
+			_, err = w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/pod", "created"))
+			require.NoError(t, err)
 
-				var typed []*corev1.Pod
-				told(t, w, w.Config(), harness.Pods, &corev1.Pod{}, informer.InformerConfig{ListMode: mode}, func(obj *corev1.Pod) { typed = append(typed, obj) })
-				var want corev1.Pod
-				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &want))
-				want.TypeMeta = metav1.TypeMeta{} // as typed clients have it
-				require.Equal(t, want, *typed[0])
-				require.Len(t, typed, 3)
-				requireAccept(t, w, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
+			var typed []*corev1.Pod
+			told(t, w, w.Config(), harness.Pods, &corev1.Pod{}, informer.InformerConfig{ListMode: mode}, func(obj *corev1.Pod) { typed = append(typed, obj) })
+			var want corev1.Pod
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &want))
+			want.TypeMeta = metav1.TypeMeta{} // as typed clients have it
+			require.Equal(t, want, *typed[0])
+			require.Len(t, typed, 3)
+			requireAccept(t, w, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
 
-				w.ResetRequests()
-				_, err = w.Create(harness.Pods, fullPod())
-				require.NoError(t, err)
-				var metadata []*metav1.PartialObjectMetadata
-				told(t, w, w.Config(), harness.Pods, &metav1.PartialObjectMetadata{}, informer.InformerConfig{ListMode: mode}, func(obj *metav1.PartialObjectMetadata) { metadata = append(metadata, obj) })
-				require.Equal(t, "PartialObjectMetadata", metadata[0].Kind)
-				require.Equal(t, "meta.k8s.io/v1", metadata[0].APIVersion)
-				require.Equal(t, want.Labels, metadata[0].Labels)
-				require.Len(t, metadata, 3)
-				requireAccept(t, w, runtime.ContentTypeProtobuf+as+","+runtime.ContentTypeJSON+as+","+runtime.ContentTypeJSON)
+			w.ResetRequests()
+			_, err = w.Create(harness.Pods, fullPod())
+			require.NoError(t, err)
+			var metadata []*metav1.PartialObjectMetadata
+			told(t, w, w.Config(), harness.Pods, &metav1.PartialObjectMetadata{}, informer.InformerConfig{ListMode: mode}, func(obj *metav1.PartialObjectMetadata) { metadata = append(metadata, obj) })
+			require.Equal(t, "PartialObjectMetadata", metadata[0].Kind)
+			require.Equal(t, "meta.k8s.io/v1", metadata[0].APIVersion)
+			require.Equal(t, want.Labels, metadata[0].Labels)
+			require.Len(t, metadata, 3)
+			requireAccept(t, w, runtime.ContentTypeProtobuf+as+","+runtime.ContentTypeJSON+as+","+runtime.ContentTypeJSON)
 
-				w.ResetRequests()
-				var widget []*unstructured.Unstructured
-				told(t, w, harness.Protobuf(w.Config()), harness.Widgets, harness.ExampleObject("example.com/v1", "Widget"), informer.InformerConfig{ListMode: mode}, func(obj *unstructured.Unstructured) { widget = append(widget, obj) })
-				require.Len(t, widget, 3)
-				require.Equal(t, "Widget", widget[0].GetKind())
-				requireAccept(t, w, runtime.ContentTypeJSON)
-			})
+			w.ResetRequests()
+			var widget []*unstructured.Unstructured
+			told(t, w, harness.Protobuf(w.Config()), harness.Widgets, harness.ExampleObject("example.com/v1", "Widget"), informer.InformerConfig{ListMode: mode}, func(obj *unstructured.Unstructured) { widget = append(widget, obj) })
+			require.Len(t, widget, 3)
+			require.Equal(t, "Widget", widget[0].GetKind())
+			requireAccept(t, w, runtime.ContentTypeJSON)
 		})
 	}
 }
@@ -255,8 +250,7 @@ func TestATypeOfAnotherKind(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &corev1.Service{}})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Empty(t, r.Events())
 		errs, _ := f.All()
 		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected a *v1.Service`)
@@ -319,8 +313,7 @@ func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle, ExampleObject: &corev1.Pod{}})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		stop()
 		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
@@ -340,21 +333,18 @@ func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 func TestErrorsInEveryContentType(t *testing.T) {
 	for name, example := range map[string]runtime.Object{"JSON": nil, "protobuf": &corev1.Pod{}} {
 		for _, mode := range []informer.ListMode{informer.ListModeFull, informer.ListModeWatchList} {
-			t.Run(name+", "+mode.String(), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1")
-					storage := informer.NewResourceVersionStorage()
-					require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "999"}))
-					var r harness.Recorder
-					i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example, ListMode: mode})
-					defer harness.Start(i.RunWithContext)()
-					<-i.HasSyncedChecker().Done()
-					require.Equal(t, []string{"update a/1"}, r.Events())
-					if mode == informer.ListModeWatchList { // which could take something back
-						mode = informer.ListModePaged
-					}
-					require.Equal(t, mode, i.Status().ListMode)
-				})
+			harness.BubbleRun(t, name+", "+mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				storage := informer.NewResourceVersionStorage()
+				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "999"}))
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example, ListMode: mode})
+				defer harness.Synced(i)()
+				require.Equal(t, []string{"update a/1"}, r.Events())
+				if mode == informer.ListModeWatchList { // which could take something back
+					mode = informer.ListModePaged
+				}
+				require.Equal(t, mode, i.Status().ListMode)
 			})
 		}
 	}
@@ -364,45 +354,42 @@ func TestErrorsInEveryContentType(t *testing.T) {
 // while a call of the handler went before it.
 func TestAnEventThatCanNotBeDecodedBehindACallThatLasts(t *testing.T) {
 	for _, batch := range []bool{false, true} {
-		t.Run(fmt.Sprintf("batch=%v", batch), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				first, second := make(chan struct{}), make(chan struct{})
-				var b harness.Batches
-				b.Before = func(call string) {
-					switch call {
-					case "update a/2":
-						<-first
-					case "delete a/1":
-						<-second
-					}
+		harness.BubbleRun(t, fmt.Sprintf("batch=%v", batch), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			first, second := make(chan struct{}), make(chan struct{})
+			var b harness.Batches
+			b.Before = func(call string) {
+				switch call {
+				case "update a/2":
+					<-first
+				case "delete a/1":
+					<-second
 				}
-				config := informer.InformerConfig{Handler: &b.Recorder, ExampleObject: &corev1.Pod{}}
-				if batch {
-					b.See = func(events []informer.Event) { b.Before(harness.EventText(events[0])) }
-					config.Handler, config.BatchHandler = nil, &b
-				}
-				i := harness.Follow(w, config)
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				w.UpdatePod("a/2", "2")
-				synctest.Wait()
-				w.DeletePods("a/1")
-				synctest.Wait()
-				heal := w.Inject(informertest.Fault{Effect: informertest.Mistyped(1)})
-				w.CreatePods("a/1")
-				synctest.Wait()
-				heal()
-				close(first) // both events of a/1 are one entry: it is taken, and the deletion is told first
-				synctest.Wait()
-				w.Relist()
-				time.Sleep(time.Minute)
-				close(second)
-				time.Sleep(time.Hour)
-				require.Contains(t, b.Events(), "delete a/1")
-				require.EqualValues(t, 1, i.Status().Skipped)
-				w.RequireState(&b.Recorder)
-			})
+			}
+			config := informer.InformerConfig{Handler: &b.Recorder, ExampleObject: &corev1.Pod{}}
+			if batch {
+				b.See = func(events []informer.Event) { b.Before(harness.EventText(events[0])) }
+				config.Handler, config.BatchHandler = nil, &b
+			}
+			i := harness.Follow(w, config)
+			defer harness.Settle(i.RunWithContext)()
+			w.UpdatePod("a/2", "2")
+			synctest.Wait()
+			w.DeletePods("a/1")
+			synctest.Wait()
+			heal := w.Inject(informertest.Fault{Effect: informertest.Mistyped(1)})
+			w.CreatePods("a/1")
+			synctest.Wait()
+			heal()
+			close(first) // both events of a/1 are one entry: it is taken, and the deletion is told first
+			synctest.Wait()
+			w.Relist()
+			time.Sleep(time.Minute)
+			close(second)
+			time.Sleep(time.Hour)
+			require.Contains(t, b.Events(), "delete a/1")
+			require.EqualValues(t, 1, i.Status().Skipped)
+			w.RequireState(&b.Recorder)
 		})
 	}
 }

@@ -100,18 +100,16 @@ func TestRedeliverOfAKeyThatComesAndGoes(t *testing.T) {
 // A call that was under way before is no redelivery.
 func TestRedeliverDuringACall(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				var r harness.Recorder
-				i, free := held(w, &r, "a/1")
-				w.UpdatePod("a/1", "changed")
-				synctest.Wait()
-				done := redeliver(t.Context(), i, o)
-				time.Sleep(time.Second)
-				close(free)
-				require.NoError(t, <-done)
-				require.Equal(t, updates("a/1", "a/1"), r.Events())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			var r harness.Recorder
+			i, free := held(w, &r, "a/1")
+			w.UpdatePod("a/1", "changed")
+			synctest.Wait()
+			done := redeliver(t.Context(), i, o)
+			time.Sleep(time.Second)
+			close(free)
+			require.NoError(t, <-done)
+			require.Equal(t, updates("a/1", "a/1"), r.Events())
 		})
 	}
 }
@@ -120,22 +118,20 @@ func TestRedeliverDuringACall(t *testing.T) {
 // call for the key is under way.
 func TestRedeliverOfAKeyThatIsGoneDuringACall(t *testing.T) {
 	for name, busy := range map[string]bool{"idle": false, "call under way": true} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				var r harness.Recorder
-				i, free := held(w, &r, "a/1")
-				if busy {
-					w.UpdatePod("a/1", "changed")
-					synctest.Wait()
-				}
-				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})()
-				w.DeletePods("a/1")
-				done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/1"}})
-				time.Sleep(time.Second)
-				close(free)
-				require.NoError(t, <-done)
-				require.Contains(t, r.Events(), "delete a/1")
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			var r harness.Recorder
+			i, free := held(w, &r, "a/1")
+			if busy {
+				w.UpdatePod("a/1", "changed")
+				synctest.Wait()
+			}
+			defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})()
+			w.DeletePods("a/1")
+			done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/1"}})
+			time.Sleep(time.Second)
+			close(free)
+			require.NoError(t, <-done)
+			require.Contains(t, r.Events(), "delete a/1")
 		})
 	}
 }
@@ -192,27 +188,25 @@ func TestRedeliverOfAKeyThatIsAskedForAtTheEnd(t *testing.T) {
 // A redelivery that the handler refuses holds up no checkpoint.
 func TestRedeliverHoldsUpNoCheckpoint(t *testing.T) {
 	for name, fails := range map[string]bool{"repeat is taken in": false, "repeat fails": true} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2", "a/3")
-				var failing atomic.Bool
-				b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
-				store := &harness.MemoryCheckpoint{}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, WatchListPageSize: 1, CheckpointInterval: time.Hour})
-				w.Run(i)
-				time.Sleep(3 * time.Minute)
-				failing.Store(fails)
-				done := redeliver(t.Context(), i, informer.RedeliverOptions{})
-				time.Sleep(3 * time.Minute)
-				end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Delay(5 * time.Second)})
-				w.Relist()
-				end()
-				time.Sleep(30 * time.Minute)
-				saved := harness.ReadSaved(t, store.Bytes()).Resume
-				failing.Store(false)
-				require.NoError(t, <-done)
-				require.NotEmpty(t, saved)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2", "a/3")
+			var failing atomic.Bool
+			b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
+			store := &harness.MemoryCheckpoint{}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, WatchListPageSize: 1, CheckpointInterval: time.Hour})
+			w.Run(i)
+			time.Sleep(3 * time.Minute)
+			failing.Store(fails)
+			done := redeliver(t.Context(), i, informer.RedeliverOptions{})
+			time.Sleep(3 * time.Minute)
+			end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Delay(5 * time.Second)})
+			w.Relist()
+			end()
+			time.Sleep(30 * time.Minute)
+			saved := harness.ReadSaved(t, store.Bytes()).Resume
+			failing.Store(false)
+			require.NoError(t, <-done)
+			require.NotEmpty(t, saved)
 		})
 	}
 }
@@ -310,31 +304,29 @@ func TestRedeliverDuringACallOfAnother(t *testing.T) {
 // last states. Its deletion is not told before these.
 func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var failing atomic.Bool
-				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-				w.Run(i)
-				time.Sleep(time.Minute)
-				failing.Store(true)
-				w.UpdatePod("a/1", "refused")
-				time.Sleep(time.Minute)
-				require.Len(t, i.DeadLetters(), 1)
-				failing.Store(false)
-				b.Forget()
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var failing atomic.Bool
+			b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
+			w.Run(i)
+			time.Sleep(time.Minute)
+			failing.Store(true)
+			w.UpdatePod("a/1", "refused")
+			time.Sleep(time.Minute)
+			require.Len(t, i.DeadLetters(), 1)
+			failing.Store(false)
+			b.Forget()
 
-				end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})
-				w.UpdatePod("a/1", "changed")
-				time.Sleep(time.Second)
-				w.DeletePods("a/1")
-				require.NoError(t, i.Redeliver(t.Context(), o))
-				end()
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"update a/1", "delete a/1"}, b.Events())
-				require.Empty(t, i.DeadLetters())
-			})
+			end := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(20 * time.Second)})
+			w.UpdatePod("a/1", "changed")
+			time.Sleep(time.Second)
+			w.DeletePods("a/1")
+			require.NoError(t, i.Redeliver(t.Context(), o))
+			end()
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"update a/1", "delete a/1"}, b.Events())
+			require.Empty(t, i.DeadLetters())
 		})
 	}
 }
@@ -343,29 +335,27 @@ func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
 // it, also if the server has gone on meanwhile: the watch has nothing to tell of the key.
 func TestRedeliverOfAKeyThatWasRefused(t *testing.T) {
 	for name, goesOn := range map[string]bool{"still": false, "the server goes on": true} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var failing atomic.Bool
-				failing.Store(true)
-				b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: &harness.MemoryCheckpoint{}})
-				stop := w.Run(i)
-				time.Sleep(time.Minute)
-				done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/2"}})
-				time.Sleep(10 * time.Second)
-				stop()
-				require.ErrorIs(t, <-done, informer.ErrStopped)
-				failing.Store(false)
-				b.Forget()
-				if goesOn {
-					w.CreateKubeSystem()
-				}
-				w.Run(i)
-				time.Sleep(10 * time.Minute)
-				require.Equal(t, []string{"delete a/2 unknown"}, b.Events())
-				require.Nil(t, i.Status().Redelivery)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var failing atomic.Bool
+			failing.Store(true)
+			b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: &harness.MemoryCheckpoint{}})
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/2"}})
+			time.Sleep(10 * time.Second)
+			stop()
+			require.ErrorIs(t, <-done, informer.ErrStopped)
+			failing.Store(false)
+			b.Forget()
+			if goesOn {
+				w.CreateKubeSystem()
+			}
+			w.Run(i)
+			time.Sleep(10 * time.Minute)
+			require.Equal(t, []string{"delete a/2 unknown"}, b.Events())
+			require.Nil(t, i.Status().Redelivery)
 		})
 	}
 }

@@ -168,11 +168,9 @@ func (o *retold) event(key, text string) {
 func redeliverUntilKilled(t require.TestingT, path string) {
 	_, err := os.Stat(path)
 	first := errors.Is(err, fs.ErrNotExist)
-	factory, err := informer.NewDynamicListerWatcherFactory(harness.PassedServer())
-	require.NoError(t, err)
 	h := &redeliveredHandler{out: bufio.NewWriterSize(os.Stdout, 1<<16), resumes: !first}
 	h.informer = informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher:      factory.ForResource("", harness.Pods),
+		ListerWatcher:      harness.ListerOf(t, harness.PassedServer()),
 		ExampleObject:      &metav1.PartialObjectMetadata{},
 		BatchHandler:       h,
 		Checkpoint:         informer.FileCheckpoint(path),

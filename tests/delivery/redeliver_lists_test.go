@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,19 +25,17 @@ import (
 // A request that the server refuses as bad ends a redelivery, and Redeliver returns that refusal.
 func TestRedeliverEndsWithABadRequest(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var r harness.Recorder
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
-				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(400)})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				err := i.Redeliver(ctx, o)
-				require.True(t, apierrors.IsBadRequest(err), "%v", err)
-				require.Nil(t, i.Status().Redelivery)
-				require.Empty(t, r.Events())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var r harness.Recorder
+			i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(400)})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err := i.Redeliver(ctx, o)
+			require.True(t, apierrors.IsBadRequest(err), "%v", err)
+			require.Nil(t, i.Status().Redelivery)
+			require.Empty(t, r.Events())
 		})
 	}
 }
@@ -47,23 +44,21 @@ func TestRedeliverEndsWithABadRequest(t *testing.T) {
 func TestRedeliveryHasItsErrorInTheStatus(t *testing.T) {
 	keys := harness.Keys(30)
 	for name, o := range map[string]informer.RedeliverOptions{"all": {PerSecond: 1}, "keys": {PerSecond: 1, Keys: keys}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(keys...)
-				var r harness.Recorder
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), o) }()
-				time.Sleep(2 * time.Second)
-				require.NoError(t, i.Status().Redelivery.Err)
-				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(503)})
-				time.Sleep(10 * time.Second)
-				require.True(t, apierrors.IsServiceUnavailable(i.Status().Redelivery.Err))
-				heal()
-				require.Eventually(t, func() bool { return i.Status().Redelivery.Err == nil }, time.Minute, time.Second)
-				require.NoError(t, <-done)
-				require.Equal(t, updates(keys...), r.Events())
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(keys...)
+			var r harness.Recorder
+			i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+			done := make(chan error, 1)
+			go func() { done <- i.Redeliver(t.Context(), o) }()
+			time.Sleep(2 * time.Second)
+			require.NoError(t, i.Status().Redelivery.Err)
+			heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(503)})
+			time.Sleep(10 * time.Second)
+			require.True(t, apierrors.IsServiceUnavailable(i.Status().Redelivery.Err))
+			heal()
+			require.Eventually(t, func() bool { return i.Status().Redelivery.Err == nil }, time.Minute, time.Second)
+			require.NoError(t, <-done)
+			require.Equal(t, updates(keys...), r.Events())
 		})
 	}
 }
@@ -135,22 +130,20 @@ func (a altered) List(options metav1.ListOptions) (runtime.Object, error) {
 // Without resource versions, it cannot be told whether an object is older than what was acknowledged.
 func TestRedeliverRefusesObjectsWithoutVersions(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var r harness.Recorder
-				var without atomic.Bool
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r, ListerWatcher: altered{w.Lister(), func(page []runtime.Object) {
-					for _, o := range page {
-						if without.Load() {
-							o.(metav1.Object).SetResourceVersion("")
-						}
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var r harness.Recorder
+			var without atomic.Bool
+			i, _ := delivered(w, informer.InformerConfig{Handler: &r, ListerWatcher: altered{w.Lister(), func(page []runtime.Object) {
+				for _, o := range page {
+					if without.Load() {
+						o.(metav1.Object).SetResourceVersion("")
 					}
-				}}}, &r)
-				without.Store(true)
-				require.ErrorContains(t, i.Redeliver(t.Context(), o), "its objects have no resource version")
-				require.Empty(t, r.Events())
-			})
+				}
+			}}}, &r)
+			without.Store(true)
+			require.ErrorContains(t, i.Redeliver(t.Context(), o), "its objects have no resource version")
+			require.Empty(t, r.Events())
 		})
 	}
 }
@@ -159,39 +152,37 @@ func TestRedeliverRefusesObjectsWithoutVersions(t *testing.T) {
 func TestRedeliverReportsWhatCannotBeRead(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1", "a/2", "a/3"}}} {
 		for how, garbage := range map[string]bool{"garbage": true, "transform": false} {
-			t.Run(name+" "+how, func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1", "a/2", "a/3")
-					var r harness.Recorder
-					var f harness.Failures
-					var refuses atomic.Bool
-					refused := errors.New("refused")
-					i, _ := delivered(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, Transform: func(obj interface{}) (interface{}, error) {
-						if refuses.Load() && obj.(metav1.Object).GetName() == "2" {
-							return nil, refused
-						}
-						return obj, nil
-					}}, &r)
-					refuses.Store(!garbage)
-					match := informertest.Match{Verbs: []string{"list"}}
-					if garbage {
-						item := 2
-						if o.Keys != nil {
-							match.With, item = "fieldSelector", 1
-						}
-						w.Inject(informertest.Fault{Match: match, Effect: informertest.Garbage(item), Skip: item % 2, Times: 1})
+			harness.BubbleRun(t, name+" "+how, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2", "a/3")
+				var r harness.Recorder
+				var f harness.Failures
+				var refuses atomic.Bool
+				refused := errors.New("refused")
+				i, _ := delivered(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, Transform: func(obj interface{}) (interface{}, error) {
+					if refuses.Load() && obj.(metav1.Object).GetName() == "2" {
+						return nil, refused
 					}
-					require.NoError(t, i.Redeliver(t.Context(), o))
-					require.Equal(t, updates("a/1", "a/3"), r.Events())
-					errs, _ := f.All()
-					require.Len(t, errs, 1)
-					var item *informer.ItemError
-					require.ErrorAs(t, errs[0], &item)
-					if !garbage {
-						require.Equal(t, "a/2", item.Key)
-						require.ErrorIs(t, item, refused)
+					return obj, nil
+				}}, &r)
+				refuses.Store(!garbage)
+				match := informertest.Match{Verbs: []string{"list"}}
+				if garbage {
+					item := 2
+					if o.Keys != nil {
+						match.With, item = "fieldSelector", 1
 					}
-				})
+					w.Inject(informertest.Fault{Match: match, Effect: informertest.Garbage(item), Skip: item % 2, Times: 1})
+				}
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				require.Equal(t, updates("a/1", "a/3"), r.Events())
+				errs, _ := f.All()
+				require.Len(t, errs, 1)
+				var item *informer.ItemError
+				require.ErrorAs(t, errs[0], &item)
+				if !garbage {
+					require.Equal(t, "a/2", item.Key)
+					require.ErrorIs(t, item, refused)
+				}
 			})
 		}
 	}
@@ -200,18 +191,16 @@ func TestRedeliverReportsWhatCannotBeRead(t *testing.T) {
 // A list may be ahead of the watch. Then Redeliver returns when the watch has come as far.
 func TestRedeliverWaitsForTheWatch(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				var r harness.Recorder
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
-				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(5 * time.Second)})()
-				w.UpdatePod("a/1", "changed")
-				began := time.Now()
-				require.NoError(t, i.Redeliver(t.Context(), o))
-				require.GreaterOrEqual(t, time.Since(began), time.Second)
-				w.RequireState(&r)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			var r harness.Recorder
+			i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+			defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(5 * time.Second)})()
+			w.UpdatePod("a/1", "changed")
+			began := time.Now()
+			require.NoError(t, i.Redeliver(t.Context(), o))
+			require.GreaterOrEqual(t, time.Since(began), time.Second)
+			w.RequireState(&r)
 		})
 	}
 }
@@ -219,19 +208,16 @@ func TestRedeliverWaitsForTheWatch(t *testing.T) {
 // Where versions have no order, Redeliver does not wait for the watch, which delivers newer states later.
 func TestRedeliverOfVersionsWithoutOrder(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1", "a/2"}}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				var r harness.Recorder
-				i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
-				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(5 * time.Second)})()
-				w.UpdatePod("a/1", "changed")
-				require.NoError(t, i.Redeliver(t.Context(), o))
-				require.Contains(t, r.Events(), "update a/2")
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				w.RequireState(&r)
-			})
+		harness.BubbleRun(t, name, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			var r harness.Recorder
+			i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+			defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(5 * time.Second)})()
+			w.UpdatePod("a/1", "changed")
+			require.NoError(t, i.Redeliver(t.Context(), o))
+			require.Contains(t, r.Events(), "update a/2")
+			harness.Sleep(time.Minute)
+			w.RequireState(&r)
 		})
 	}
 }
@@ -246,8 +232,7 @@ func TestRedeliverOfKeysGoesOnInTheNextRun(t *testing.T) {
 		i, stop := delivered(w, informer.InformerConfig{Handler: &r}, &r)
 		done := make(chan error, 1)
 		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: keys[:40], PerSecond: 1}) }()
-		time.Sleep(20*time.Second + time.Millisecond)
-		synctest.Wait()
+		harness.Sleep(20*time.Second + time.Millisecond)
 		require.EqualValues(t, 40, i.Status().Redelivery.Total)
 		before := r.Events()
 		require.InDelta(t, 20, len(before), 2)

@@ -85,18 +85,16 @@ func TestRedeliverDeliversAllOnceAsUpdates(t *testing.T) {
 			return informer.InformerConfig{Handler: r, Budget: informer.NewBudget(100)}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(keys...)
-				var r harness.Recorder
-				c := config(&r)
-				calls := redelivered(w, c, &r, informer.RedeliverOptions{})
-				slices.Sort(calls) // of workers
-				require.Equal(t, updates(keys...), calls)
-				if c.Budget != nil {
-					require.Zero(t, c.Budget.InUse())
-				}
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(keys...)
+			var r harness.Recorder
+			c := config(&r)
+			calls := redelivered(w, c, &r, informer.RedeliverOptions{})
+			slices.Sort(calls) // of workers
+			require.Equal(t, updates(keys...), calls)
+			if c.Budget != nil {
+				require.Zero(t, c.Budget.InUse())
+			}
 		})
 	}
 }
@@ -243,8 +241,7 @@ func TestRedeliverKeepsItsPace(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- i.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 10}) }()
-		time.Sleep(50*time.Second + time.Millisecond)
-		synctest.Wait()
+		harness.Sleep(50*time.Second + time.Millisecond)
 		require.InDelta(t, 500, len(r.Events()), 2)
 		s := i.Status().Redelivery
 		require.NotNil(t, s)
@@ -271,40 +268,37 @@ func TestRedeliverKeepsItsPace(t *testing.T) {
 // older state after a newer one, while the watch is behind the list or the list behind the watch.
 func TestRedeliverBesideChanges(t *testing.T) {
 	for name, late := range map[string]time.Duration{"watch is late": 100 * time.Millisecond, "list is late": time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(1500)...)
-				versions := versionsOf{}
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: ordered{&r, &versions}})
-				w.Run(i)
-				synctest.Wait()
-				r.Forget()
-				defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(late)})()
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 150}) }()
-				for n := range 40 {
-					time.Sleep(250 * time.Millisecond)
-					w.UpdatePod(fmt.Sprintf("a/%04d", n*10), "changed")
-					w.UpdatePod(fmt.Sprintf("a/%04d", 1499-n*10), "changed")
-					w.DeletePods(fmt.Sprintf("a/%04d", n*10+1), fmt.Sprintf("a/%04d", 1499-n*10-1))
-					w.CreatePods(fmt.Sprintf("a/%04d-new", n*10))
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(1500)...)
+			versions := versionsOf{}
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: ordered{&r, &versions}})
+			w.Run(i)
+			synctest.Wait()
+			r.Forget()
+			defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(late)})()
+			done := make(chan error, 1)
+			go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 150}) }()
+			for n := range 40 {
+				time.Sleep(250 * time.Millisecond)
+				w.UpdatePod(fmt.Sprintf("a/%04d", n*10), "changed")
+				w.UpdatePod(fmt.Sprintf("a/%04d", 1499-n*10), "changed")
+				w.DeletePods(fmt.Sprintf("a/%04d", n*10+1), fmt.Sprintf("a/%04d", 1499-n*10-1))
+				w.CreatePods(fmt.Sprintf("a/%04d-new", n*10))
+			}
+			require.NoError(t, <-done)
+			harness.Sleep(time.Minute)
+			w.RequireState(&r)
+			require.Empty(t, versions.wrong())
+			calls := count(r.Events())
+			for n := range 1500 {
+				key := fmt.Sprintf("a/%04d", n)
+				if deletions := calls["delete "+key]; deletions > 0 {
+					require.Equal(t, 1, deletions)
+					continue
 				}
-				require.NoError(t, <-done)
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				w.RequireState(&r)
-				require.Empty(t, versions.wrong())
-				calls := count(r.Events())
-				for n := range 1500 {
-					key := fmt.Sprintf("a/%04d", n)
-					if deletions := calls["delete "+key]; deletions > 0 {
-						require.Equal(t, 1, deletions)
-						continue
-					}
-					require.Positive(t, calls["update "+key], key)
-				}
-			})
+				require.Positive(t, calls["update "+key], key)
+			}
 		})
 	}
 }
@@ -389,8 +383,7 @@ func TestRedeliverWaitsForWhatFails(t *testing.T) {
 		fails(true)
 		done := make(chan error, 1)
 		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Len(t, b.Events(), 299)
 		require.Equal(t, "a/0006", i.Status().Redelivery.Position)
 		require.EqualValues(t, 299, i.Status().Redelivery.Done)
@@ -410,65 +403,59 @@ func TestRedeliverGoesOnInTheNextRun(t *testing.T) {
 	keys := harness.Keys(2000)
 	for name, killed := range map[string]bool{"stopped": false, "killed": true} {
 		for kind, file := range map[string]bool{"file": true, "store": false} {
-			t.Run(name+" "+kind, func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods(keys...)
-					plain := &harness.MemoryCheckpoint{}
-					store := informer.CheckpointStore(plain)
-					path := filepath.Join(t.TempDir(), "pods")
-					if file {
-						store = informer.FileCheckpoint(path)
+			harness.BubbleRun(t, name+" "+kind, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(keys...)
+				plain := &harness.MemoryCheckpoint{}
+				store := informer.CheckpointStore(plain)
+				path := filepath.Join(t.TempDir(), "pods")
+				if file {
+					store = informer.FileCheckpoint(path)
+				}
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
+				stop := w.Run(i)
+				harness.Sleep(time.Second)
+				r.Forget()
+				done := make(chan error, 1)
+				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
+				harness.Sleep(100 * time.Second)
+				require.InDelta(t, 1000, len(r.Events()), 20)
+				next := store
+				switch {
+				case killed && file:
+					next = informer.FileCheckpoint(copyOf(t, path))
+				case killed:
+					next = plain.Killed()
+				}
+				before := r.Events()
+				stop()
+				require.ErrorIs(t, <-done, informer.ErrStopped)
+				require.NotNil(t, i.Status().Redelivery)
+				again := harness.Recorder{Folded: r.State()}
+				w.DeletePods("a/1500")
+				i = harness.Follow(w, informer.InformerConfig{Handler: &again, Checkpoint: next})
+				w.Run(i)
+				harness.Sleep(time.Second)
+				s := i.Status().Redelivery
+				require.NotNil(t, s)
+				require.Equal(t, 10, s.PerSecond)
+				require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrRedelivering)
+				harness.Sleep(200 * time.Second)
+				require.Nil(t, i.Status().Redelivery)
+				all := count(append(before, again.Events()...))
+				for _, key := range keys {
+					if key != "a/1500" {
+						require.Positive(t, all["update "+key], key)
 					}
-					var r harness.Recorder
-					i := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
-					stop := w.Run(i)
-					time.Sleep(time.Second)
-					synctest.Wait()
-					r.Forget()
-					done := make(chan error, 1)
-					go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
-					time.Sleep(100 * time.Second)
-					synctest.Wait()
-					require.InDelta(t, 1000, len(r.Events()), 20)
-					next := store
-					switch {
-					case killed && file:
-						next = informer.FileCheckpoint(copyOf(t, path))
-					case killed:
-						next = plain.Killed()
-					}
-					before := r.Events()
-					stop()
-					require.ErrorIs(t, <-done, informer.ErrStopped)
-					require.NotNil(t, i.Status().Redelivery)
-					again := harness.Recorder{Folded: r.State()}
-					w.DeletePods("a/1500")
-					i = harness.Follow(w, informer.InformerConfig{Handler: &again, Checkpoint: next})
-					w.Run(i)
-					time.Sleep(time.Second)
-					synctest.Wait()
-					s := i.Status().Redelivery
-					require.NotNil(t, s)
-					require.Equal(t, 10, s.PerSecond)
-					require.ErrorIs(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}), informer.ErrRedelivering)
-					time.Sleep(200 * time.Second)
-					synctest.Wait()
-					require.Nil(t, i.Status().Redelivery)
-					all := count(append(before, again.Events()...))
-					for _, key := range keys {
-						if key != "a/1500" {
-							require.Positive(t, all["update "+key], key)
-						}
-					}
-					require.Equal(t, 1, all["delete a/1500"])
-					twice := len(before) + len(again.Events()) - 2000
-					most := 20
-					if killed {
-						most = 620 // of a minute
-					}
-					require.LessOrEqual(t, twice, most)
-					w.RequireState(&again)
-				})
+				}
+				require.Equal(t, 1, all["delete a/1500"])
+				twice := len(before) + len(again.Events()) - 2000
+				most := 20
+				if killed {
+					most = 620 // of a minute
+				}
+				require.LessOrEqual(t, twice, most)
+				w.RequireState(&again)
 			})
 		}
 	}
@@ -497,8 +484,7 @@ func TestRedeliverToSharedHandlers(t *testing.T) {
 		var one, two harness.Recorder
 		h := harness.AddHandler(t, s, &one)
 		harness.AddHandler(t, s, &two)
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		one.Forget()
 		two.Forget()
 		require.NoError(t, h.Redeliver(t.Context(), informer.RedeliverOptions{}))
@@ -516,25 +502,23 @@ func TestRedeliverOverFaults(t *testing.T) {
 		"expired": informertest.Status(410), "unavailable": informertest.Status(503), "reset": informertest.Reset(), "cut": informertest.Cut(3000),
 		"slow down": informertest.Status(429).RetryAfter(time.Second), "garbage": informertest.Garbage(3),
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				keys := harness.Keys(1700)
-				w.CreatePods(keys...)
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-				w.Run(i)
-				synctest.Wait()
-				r.Forget()
-				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: effect, Times: 3, Skip: 1})
-				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 1000}))
-				calls := r.Events()
-				slices.Sort(calls)
-				if name == "garbage" {
-					require.GreaterOrEqual(t, len(calls), 1697)
-					return
-				}
-				require.Equal(t, updates(keys...), calls)
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			keys := harness.Keys(1700)
+			w.CreatePods(keys...)
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+			w.Run(i)
+			synctest.Wait()
+			r.Forget()
+			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: effect, Times: 3, Skip: 1})
+			require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 1000}))
+			calls := r.Events()
+			slices.Sort(calls)
+			if name == "garbage" {
+				require.GreaterOrEqual(t, len(calls), 1697)
+				return
+			}
+			require.Equal(t, updates(keys...), calls)
 		})
 	}
 }
@@ -544,40 +528,36 @@ func TestRedeliverDeletesNothingThatCannotBeRead(t *testing.T) {
 	for media, with := range map[string]func(*rest.Config) *rest.Config{
 		"json": func(c *rest.Config) *rest.Config { return c }, "protobuf": harness.Protobuf,
 	} {
-		t.Run(media, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				var poison atomic.Bool
-				b := harness.Batches{Fail: func(batch []string) error {
-					if poison.Load() {
-						return refusing(batch, "a/1")
-					}
-					return nil
-				}}
-				factory, err := informer.NewDynamicListerWatcherFactory(with(w.Config()))
-				require.NoError(t, err)
-				i := harness.Follow(w, informer.InformerConfig{
-					BatchHandler: &b, MaxAttempts: 1, ListerWatcher: factory.ForResource("", harness.Pods), ExampleObject: &metav1.PartialObjectMetadata{},
-				})
-				w.Run(i)
-				w.CreatePods("a/1")
-				synctest.Wait()
-				poison.Store(true)
-				w.UpdatePod("a/1", "changed")
-				time.Sleep(time.Second)
-				require.Equal(t, []string{"a/1"}, letterKeys(i))
-				poison.Store(false)
-				b.Forget()
-				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, With: "fieldSelector"}, Effect: informertest.Garbage(1)})
-				for _, o := range []informer.RedeliverOptions{{}, {Keys: []string{"a/1"}}} {
-					require.NoError(t, i.Redeliver(t.Context(), o))
+		harness.BubbleRun(t, media, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			var poison atomic.Bool
+			b := harness.Batches{Fail: func(batch []string) error {
+				if poison.Load() {
+					return refusing(batch, "a/1")
 				}
-				require.Empty(t, b.Events())
-				require.Equal(t, []string{"a/1"}, letterKeys(i))
-				w.Heal()
-				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
-				require.Equal(t, updates("a/1"), b.Events())
-				require.Empty(t, letterKeys(i))
+				return nil
+			}}
+			i := harness.Follow(w, informer.InformerConfig{
+				BatchHandler: &b, MaxAttempts: 1, ListerWatcher: harness.ListerOf(t, with(w.Config())), ExampleObject: &metav1.PartialObjectMetadata{},
 			})
+			w.Run(i)
+			w.CreatePods("a/1")
+			synctest.Wait()
+			poison.Store(true)
+			w.UpdatePod("a/1", "changed")
+			time.Sleep(time.Second)
+			require.Equal(t, []string{"a/1"}, letterKeys(i))
+			poison.Store(false)
+			b.Forget()
+			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, With: "fieldSelector"}, Effect: informertest.Garbage(1)})
+			for _, o := range []informer.RedeliverOptions{{}, {Keys: []string{"a/1"}}} {
+				require.NoError(t, i.Redeliver(t.Context(), o))
+			}
+			require.Empty(t, b.Events())
+			require.Equal(t, []string{"a/1"}, letterKeys(i))
+			w.Heal()
+			require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+			require.Equal(t, updates("a/1"), b.Events())
+			require.Empty(t, letterKeys(i))
 		})
 	}
 }
@@ -603,8 +583,7 @@ func TestRedeliverBesideARestoredServer(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.UpdatePod("a/0400", "after")
 		require.NoError(t, <-done)
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(3 * time.Minute)
 		w.RequireState(&r)
 		calls := count(r.Events())
 		require.Equal(t, 1, calls["delete z/gone"])
@@ -621,59 +600,57 @@ func TestRedeliverTriesDeadLettersAgain(t *testing.T) {
 		for which, o := range map[string]informer.RedeliverOptions{
 			"all": {}, "keys": {Keys: []string{"a/1", "a/2", "a/3", "a/4"}},
 		} {
-			t.Run(name+" "+which, func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					var mu sync.Mutex
-					poison := []string{"a/1", "a/2", "a/3", "a/4"}
-					b := harness.Batches{Fail: func(batch []string) error {
-						mu.Lock()
-						defer mu.Unlock()
-						return refusing(batch, poison...)
-					}}
-					store := &harness.MemoryCheckpoint{}
-					config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, Checkpoint: store}
-					i := harness.Follow(w, config)
-					stop := w.Run(i)
-					synctest.Wait()
+			harness.BubbleRun(t, name+" "+which, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				var mu sync.Mutex
+				poison := []string{"a/1", "a/2", "a/3", "a/4"}
+				b := harness.Batches{Fail: func(batch []string) error {
 					mu.Lock()
-					poison = nil
-					mu.Unlock()
-					w.CreatePods("a/1", "a/2", "a/5")
-					synctest.Wait()
-					mu.Lock()
-					poison = []string{"a/1", "a/2", "a/3", "a/4"}
-					mu.Unlock()
-					w.CreatePods("a/3", "a/4")
-					w.UpdatePod("a/1", "changed")
+					defer mu.Unlock()
+					return refusing(batch, poison...)
+				}}
+				store := &harness.MemoryCheckpoint{}
+				config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, Checkpoint: store}
+				i := harness.Follow(w, config)
+				stop := w.Run(i)
+				synctest.Wait()
+				mu.Lock()
+				poison = nil
+				mu.Unlock()
+				w.CreatePods("a/1", "a/2", "a/5")
+				synctest.Wait()
+				mu.Lock()
+				poison = []string{"a/1", "a/2", "a/3", "a/4"}
+				mu.Unlock()
+				w.CreatePods("a/3", "a/4")
+				w.UpdatePod("a/1", "changed")
+				time.Sleep(time.Minute)
+				w.DeletePods("a/2", "a/4") // known, and not known
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
+				if restarts {
+					stop()
+					i = harness.Follow(w, config)
+					w.Run(i)
 					time.Sleep(time.Minute)
-					w.DeletePods("a/2", "a/4") // known, and not known
-					time.Sleep(time.Minute)
-					require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
-					if restarts {
-						stop()
-						i = harness.Follow(w, config)
-						w.Run(i)
-						time.Sleep(time.Minute)
-					}
-					require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
-					b.Forget()
-					require.NoError(t, i.Redeliver(t.Context(), o))
-					require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
-					mu.Lock()
-					poison = nil
-					mu.Unlock()
-					b.Forget()
-					require.NoError(t, i.Redeliver(t.Context(), o))
-					require.Empty(t, letterKeys(i))
-					calls := b.Events()
-					slices.Sort(calls)
-					want := []string{"add a/3", "delete a/2 unknown", "delete a/4 unknown", "update a/1"}
-					if o.Keys == nil {
-						want = append(want, "update a/5")
-					}
-					require.Equal(t, want, calls)
-					w.RequireState(&b.Recorder)
-				})
+				}
+				require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
+				b.Forget()
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				require.Equal(t, []string{"a/1", "a/2", "a/3", "a/4"}, letterKeys(i))
+				mu.Lock()
+				poison = nil
+				mu.Unlock()
+				b.Forget()
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				require.Empty(t, letterKeys(i))
+				calls := b.Events()
+				slices.Sort(calls)
+				want := []string{"add a/3", "delete a/2 unknown", "delete a/4 unknown", "update a/1"}
+				if o.Keys == nil {
+					want = append(want, "update a/5")
+				}
+				require.Equal(t, want, calls)
+				w.RequireState(&b.Recorder)
 			})
 		}
 	}

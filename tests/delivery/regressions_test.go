@@ -109,8 +109,7 @@ func TestADeletionInAnOutageAfterAPanic(t *testing.T) {
 			DeleteFunc: func(obj interface{}) { delete(taken, harness.Key(obj)) },
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: h})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.Down(func() { w.DeletePods("a/1") })
 		synctest.Wait()
 		require.Empty(t, taken)
@@ -148,8 +147,7 @@ func TestObjectsWithoutAVersion(t *testing.T) {
 		lw := &harness.Tap{OnList: harness.Lists(harness.List("10", "", harness.Object(harness.Pods, "a/1", "old")), harness.List("20", "", harness.Object(harness.Pods, "a/1", "new"))), OnWatch: harness.Watches(harness.Broken(harness.Expired()), harness.Open())}
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: h, ErrorHandler: harness.IgnoreErrors})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, []interface{}{"old", "new"}, got)
 	})
 }
@@ -180,8 +178,7 @@ func TestAResyncPassesOverWhatHasNoKey(t *testing.T) {
 		updates := 0
 		c := informer.NewInformer(lw, nil, store, time.Minute, cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ interface{}) { updates++ }}, nil)
 		defer harness.Start(c.RunWithContext)()
-		time.Sleep(10*time.Minute + time.Second)
-		synctest.Wait()
+		harness.Sleep(10*time.Minute + time.Second)
 		require.Equal(t, 20, updates, "%v", lw.Requests())
 	})
 }
@@ -198,8 +195,7 @@ func TestATransformThatReturnsNil(t *testing.T) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: h, ErrorHandler: harness.IgnoreErrors,
 			Transform: func(interface{}) (interface{}, error) { return nil, nil }})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Zero(t, nils, "the handler was given nil; skipped %d", i.Status().Skipped)
 	})
 }
@@ -210,8 +206,7 @@ func TestStorageReplacedWhileRunning(t *testing.T) {
 		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.Relist()
 		w.Relist()
 		same := map[string]interface{}{}
@@ -255,8 +250,7 @@ func TestATransformThatPanics(t *testing.T) {
 				}
 				return obj, nil
 			}})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/2 initial"}, r.Events())
 		errs, _ := f.All()
 		require.Len(t, errs, 1)
@@ -276,8 +270,7 @@ func TestControllerIsToldOfARecreatedObject(t *testing.T) {
 				}
 				return nil
 			}})
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		w.Down(func() {
 			w.DeletePods("a/1")
 			w.CreatePods("a/1")

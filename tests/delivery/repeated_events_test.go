@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -117,43 +116,40 @@ func TestRepeatedEventDoesNotEndADeadLetterOfANewerState(t *testing.T) {
 			taken:    []string{"delete a/1 unknown@5", "add a/1@9"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := watch.NewFakeWithChanSize(100, false)
-				objects := []*unstructured.Unstructured{harness.Pod("a/2", "4")}
-				if !c.missing {
-					objects = append(objects, one("5"))
-				}
-				lw := &harness.Tap{
-					OnList:  harness.Lists(harness.List("5", "", objects...)),
-					OnWatch: harness.Watches(func() (watch.Interface, error) { return w, nil }, harness.Open()),
-				}
-				v := &versioned{refuse: c.refuse, slow: "update a/2@6"}
-				i := harness.Follow(nil, informer.InformerConfig{ListerWatcher: lw, ErrorHandler: harness.IgnoreErrors, BatchHandler: v, MaxAttempts: 3})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				w.Modify(harness.Pod("a/2", "6"))
-				time.Sleep(time.Second)
-				for _, e := range c.events {
-					w.Action(e.Type, e.Object)
-				}
-				time.Sleep(2 * time.Minute)
-				require.Equal(t, []string{"a/1"}, letterKeys(i))
-				letters := i.DeadLetters()
-				require.Equal(t, c.letter, letters[0].Type)
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			w := watch.NewFakeWithChanSize(100, false)
+			objects := []*unstructured.Unstructured{harness.Pod("a/2", "4")}
+			if !c.missing {
+				objects = append(objects, one("5"))
+			}
+			lw := &harness.Tap{
+				OnList:  harness.Lists(harness.List("5", "", objects...)),
+				OnWatch: harness.Watches(func() (watch.Interface, error) { return w, nil }, harness.Open()),
+			}
+			v := &versioned{refuse: c.refuse, slow: "update a/2@6"}
+			i := harness.Follow(nil, informer.InformerConfig{ListerWatcher: lw, ErrorHandler: harness.IgnoreErrors, BatchHandler: v, MaxAttempts: 3})
+			defer harness.Settle(i.RunWithContext)()
+			w.Modify(harness.Pod("a/2", "6"))
+			time.Sleep(time.Second)
+			for _, e := range c.events {
+				w.Action(e.Type, e.Object)
+			}
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, []string{"a/1"}, letterKeys(i))
+			letters := i.DeadLetters()
+			require.Equal(t, c.letter, letters[0].Type)
 
-				v.takeAll()
-				w.Action(c.repeated.Type, c.repeated.Object)
-				time.Sleep(2 * time.Minute)
-				require.Empty(t, v.since())
-				require.Equal(t, letters, i.DeadLetters())
-				require.EqualValues(t, 1, i.Status().Stale)
+			v.takeAll()
+			w.Action(c.repeated.Type, c.repeated.Object)
+			time.Sleep(2 * time.Minute)
+			require.Empty(t, v.since())
+			require.Equal(t, letters, i.DeadLetters())
+			require.EqualValues(t, 1, i.Status().Stale)
 
-				w.Action(c.newer.Type, c.newer.Object)
-				time.Sleep(2 * time.Minute)
-				require.Equal(t, c.taken, v.since())
-				require.Empty(t, i.DeadLetters())
-			})
+			w.Action(c.newer.Type, c.newer.Object)
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, c.taken, v.since())
+			require.Empty(t, i.DeadLetters())
 		})
 	}
 }

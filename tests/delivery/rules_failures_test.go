@@ -36,8 +36,7 @@ func TestRule12AnEventThatBreaksTheWatch(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/2")
 		time.Sleep(10 * time.Minute)
 		w.RequireState(&r)
@@ -59,39 +58,36 @@ func TestRule12AnUnreadableItemIsSkipped(t *testing.T) {
 		}(), "a/2", true},
 		{"with nothing known", harness.ExampleObject("v1", "Pod"), "", false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				storage := informer.NewResourceVersionStorage()
-				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "7", "a/2": "5", "a/3": "6"}))
-				var r harness.Recorder
-				var f harness.Failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: harness.Script{
-						List:  harness.Listing("10", harness.Pod("a/1", "7"), test.bad, harness.Pod("a/4", "9")),
-						Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-					}.LW(),
-					ExampleObject: harness.ExampleObject("v1", "Pod"),
-					Storage:       storage,
-					Handler:       &r,
-					ErrorHandler:  f.Handle,
-				})
-				stop := harness.Start(i.RunWithContext)
-				synctest.Wait()
-				stop()
-				want := []string{"sync a/1", "add a/4 initial"}
-				if test.deletes {
-					want = append(want, "delete a/3 unknown")
-				}
-				require.Equal(t, want, r.Events(), "what may live is not deleted")
-				require.EqualValues(t, 1, i.Status().Skipped)
-				errs, _ := f.All()
-				require.Len(t, errs, 1)
-				var skipped *informer.ItemError
-				require.ErrorAs(t, errs[0], &skipped)
-				require.Equal(t, 1, skipped.Index)
-				require.Equal(t, test.badKey, skipped.Key)
-				require.False(t, skipped.Watch)
+		harness.SynctestRun(t, test.name, func(t *testing.T) {
+			storage := informer.NewResourceVersionStorage()
+			require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "7", "a/2": "5", "a/3": "6"}))
+			var r harness.Recorder
+			var f harness.Failures
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: harness.Script{
+					List:  harness.Listing("10", harness.Pod("a/1", "7"), test.bad, harness.Pod("a/4", "9")),
+					Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+				}.LW(),
+				ExampleObject: harness.ExampleObject("v1", "Pod"),
+				Storage:       storage,
+				Handler:       &r,
+				ErrorHandler:  f.Handle,
 			})
+			stop := harness.Settle(i.RunWithContext)
+			stop()
+			want := []string{"sync a/1", "add a/4 initial"}
+			if test.deletes {
+				want = append(want, "delete a/3 unknown")
+			}
+			require.Equal(t, want, r.Events(), "what may live is not deleted")
+			require.EqualValues(t, 1, i.Status().Skipped)
+			errs, _ := f.All()
+			require.Len(t, errs, 1)
+			var skipped *informer.ItemError
+			require.ErrorAs(t, errs[0], &skipped)
+			require.Equal(t, 1, skipped.Index)
+			require.Equal(t, test.badKey, skipped.Key)
+			require.False(t, skipped.Watch)
 		})
 	}
 }
@@ -111,8 +107,7 @@ func TestRule12ATransformThatFails(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.UpdatePod("a/2", "still ugly")
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 initial"}, r.Events())
@@ -138,8 +133,7 @@ func TestRule13APanicIsReportedWithItsKey(t *testing.T) {
 			}
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 		require.Equal(t, 1, i.Status().Queued, "it will be tried again")
 		require.False(t, i.HasSynced())
@@ -184,8 +178,7 @@ func TestRule13ADeletionAfterAPanic(t *testing.T) {
 			}
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.DeletePods("a/1")
@@ -231,8 +224,7 @@ func TestRule14StopAtAnyMoment(t *testing.T) {
 				time.Sleep(time.Minute)
 
 				// And Run goes on from there.
-				again := harness.Start(i.RunWithContext)
-				synctest.Wait()
+				again := harness.Settle(i.RunWithContext)
 				again()
 				w.RequireState(&r)
 			})
@@ -244,8 +236,7 @@ func TestASecondRunBesideARunningOne(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		i.RunWithContext(t.Context()) // returns
 		errs, _ := f.All()
 		require.Len(t, errs, 1)
@@ -268,14 +259,12 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 			}
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 		require.Equal(t, 2, i.Status().Objects)
 		stop()
 		ends = false
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.RequireState(&r)
 	})
 }
@@ -303,38 +292,36 @@ func TestKeyThatIsPassedOverIsFoundAndRepaired(t *testing.T) {
 			w.Relist()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var r harness.Recorder
-				var healthy atomic.Bool
-				r.Before = func(call string) {
-					if strings.Contains(call, "a/2") && !healthy.Load() {
-						panic("no a/2 for me")
-					}
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var r harness.Recorder
+			var healthy atomic.Bool
+			r.Before = func(call string) {
+				if strings.Contains(call, "a/2") && !healthy.Load() {
+					panic("no a/2 for me")
 				}
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				w.CreatePods("a/2")
-				time.Sleep(time.Minute)
-				w.UpdatePod("a/1", "changed")
-				time.Sleep(time.Hour)
-				status := i.Status()
-				require.Equal(t, informer.ReasonDeadLetters, status.Condition.Reason)
-				require.Contains(t, status.Condition.Message, `"a/2" is a dead letter`)
-				require.Contains(t, status.Condition.Message, "no a/2 for me")
-				require.Less(t, time.Since(status.CurrentAsOf), 2*time.Minute)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				require.NoError(t, i.WaitUntil(ctx, w.ResourceVersion()))
+			}
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			w.CreatePods("a/2")
+			time.Sleep(time.Minute)
+			w.UpdatePod("a/1", "changed")
+			time.Sleep(time.Hour)
+			status := i.Status()
+			require.Equal(t, informer.ReasonDeadLetters, status.Condition.Reason)
+			require.Contains(t, status.Condition.Message, `"a/2" is a dead letter`)
+			require.Contains(t, status.Condition.Message, "no a/2 for me")
+			require.Less(t, time.Since(status.CurrentAsOf), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			require.NoError(t, i.WaitUntil(ctx, w.ResourceVersion()))
 
-				healthy.Store(true)
-				repair(t, w, i)
-				time.Sleep(time.Minute)
-				w.RequireState(&r)
-				require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
-			})
+			healthy.Store(true)
+			repair(t, w, i)
+			time.Sleep(time.Minute)
+			w.RequireState(&r)
+			require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
 		})
 	}
 }

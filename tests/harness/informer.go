@@ -4,8 +4,10 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 )
@@ -69,6 +71,23 @@ func Start(run func(ctx context.Context)) (stop func()) {
 		cancel()
 		<-done
 	}
+}
+
+// Settle runs an informer as Start does, in a bubble, and waits until all is quiet.
+func Settle(run func(ctx context.Context)) (stop func()) {
+	stop = Start(run)
+	synctest.Wait()
+	return stop
+}
+
+// Synced runs an informer as Start does, and waits until it has synced.
+func Synced(i interface {
+	RunWithContext(ctx context.Context)
+	HasSyncedChecker() cache.DoneChecker
+}) (stop func()) {
+	stop = Start(i.RunWithContext)
+	<-i.HasSyncedChecker().Done()
+	return stop
 }
 
 // Fill has a storage and a recorder know what the server has.

@@ -44,6 +44,24 @@ func Bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, w *
 	})
 }
 
+// BubbleRun runs test as the subtest of a name, in a bubble of its own.
+func BubbleRun(t *testing.T, name string, opts informertest.Options, test func(t *testing.T, w *World)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { Bubble(t, opts, test) })
+}
+
+// SynctestRun runs test as the subtest of a name, in a synctest bubble without a server.
+func SynctestRun(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// Sleep lets virtual time pass, and waits until all is quiet.
+func Sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // World is a server, and what a test does to it.
 type World struct {
 	T *testing.T
@@ -119,6 +137,13 @@ func (w *World) Factory() informer.DynamicListerWatcherFactory {
 
 // Lister lists and watches the pods through a real client.
 func (w *World) Lister() cache.ListerWatcher { return w.Factory().ForResource("", Pods) }
+
+// ListerOf lists and watches the pods through a client of a configuration.
+func ListerOf(t require.TestingT, config *rest.Config) cache.ListerWatcher {
+	factory, err := informer.NewDynamicListerWatcherFactory(config)
+	require.NoError(t, err)
+	return factory.ForResource("", Pods)
+}
 
 // Verbs returns what was asked of the server, as "list limit=2 continue rv=7" or
 // "watch rv=8". Single objects are left out, which are asked for to know the server.

@@ -132,27 +132,25 @@ func TestOneClusterHoldsUpNoOther(t *testing.T) {
 				if budget == 1 && test.handling > 0 {
 					continue // what has plenty to be read keeps the only turn for a second
 				}
-				t.Run(fmt.Sprint(name, ", ", mode, ", ", budget), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						f := newFleet(mode, budget)
-						f.handling = test.handling
-						defer f.close()
-						for n := range 4 {
-							f.add(t, fmt.Sprint("small ", n), 40, everything+"slow=20000")
-						}
-						var others []string
-						for n, fault := range test.others {
-							others = append(others, fmt.Sprint("other ", n))
-							f.add(t, others[n], test.objects, fault)
-						}
-						alone := f.sync(t, others...)
-						together := f.sync(t)
-						t.Log(alone, together)
-						require.Len(t, together, 4)
-						for name, took := range together {
-							require.Less(t, took, alone[name]*5/4+test.later, name)
-						}
-					})
+				harness.SynctestRun(t, fmt.Sprint(name, ", ", mode, ", ", budget), func(t *testing.T) {
+					f := newFleet(mode, budget)
+					f.handling = test.handling
+					defer f.close()
+					for n := range 4 {
+						f.add(t, fmt.Sprint("small ", n), 40, everything+"slow=20000")
+					}
+					var others []string
+					for n, fault := range test.others {
+						others = append(others, fmt.Sprint("other ", n))
+						f.add(t, others[n], test.objects, fault)
+					}
+					alone := f.sync(t, others...)
+					together := f.sync(t)
+					t.Log(alone, together)
+					require.Len(t, together, 4)
+					for name, took := range together {
+						require.Less(t, took, alone[name]*5/4+test.later, name)
+					}
 				})
 			}
 		}
@@ -181,20 +179,18 @@ func TestDeadClustersHoldUpNoOther(t *testing.T) {
 // others for less than ten seconds, with the budget that is the default.
 func TestBlockedHandlersHoldUpNoOther(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFleet(mode, 16<<20)
-				defer f.close()
-				f.add(t, "small", 10)
-				f.add(t, "blocked", 400)
-				for n := range 99 { // servers of the same content
-					f.share(fmt.Sprint("small ", n), "small")
-					f.share(fmt.Sprint("blocked ", n), "blocked")
-				}
-				for name, took := range f.sync(t) {
-					require.Less(t, took, 10*time.Second, name)
-				}
-			})
+		harness.SynctestRun(t, mode.String(), func(t *testing.T) {
+			f := newFleet(mode, 16<<20)
+			defer f.close()
+			f.add(t, "small", 10)
+			f.add(t, "blocked", 400)
+			for n := range 99 { // servers of the same content
+				f.share(fmt.Sprint("small ", n), "small")
+				f.share(fmt.Sprint("blocked ", n), "blocked")
+			}
+			for name, took := range f.sync(t) {
+				require.Less(t, took, 10*time.Second, name)
+			}
 		})
 	}
 }

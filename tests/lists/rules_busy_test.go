@@ -48,41 +48,39 @@ func TestRule9BusyServerIsWaitedFor(t *testing.T) {
 		"watch,watch-list 429 retry-after=2":                        {"paged": {"list"}, "full": {"list"}},
 	} {
 		for name, mode := range allModes {
-			t.Run(fault+" "+name, func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods(harness.Keys(3)...)
-					heal := w.Inject(mustFault(t, fault))
-					var r harness.Recorder
-					i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
-					defer harness.Start(i.RunWithContext)()
-					time.Sleep(4*time.Minute + 500*time.Millisecond)
-					served, refused := []string{}, []string{}
-					for _, request := range w.Requests() {
-						switch lists := request.Verb == "list" || request.Options.SendInitialEvents != nil; {
-						case request.Code == http.StatusTooManyRequests:
-							refused = append(refused, request.Verb+" "+request.Options.String())
-						case lists:
-							served = append(served, request.Verb)
-						}
+			harness.BubbleRun(t, fault+" "+name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				heal := w.Inject(mustFault(t, fault))
+				var r harness.Recorder
+				i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(4*time.Minute + 500*time.Millisecond)
+				served, refused := []string{}, []string{}
+				for _, request := range w.Requests() {
+					switch lists := request.Verb == "list" || request.Options.SendInitialEvents != nil; {
+					case request.Code == http.StatusTooManyRequests:
+						refused = append(refused, request.Verb+" "+request.Options.String())
+					case lists:
+						served = append(served, request.Verb)
 					}
-					require.Equal(t, append([]string{}, passed[name]...), served)
-					require.LessOrEqual(t, perMinute(w.Requests()), 62) // a list and a watch before the first refusal
-					if len(refused) > 0 {
-						require.Greater(t, len(refused), 40)
-						require.Equal(t, informer.ReasonThrottled, i.Status().Condition.Reason)
-					}
+				}
+				require.Equal(t, append([]string{}, passed[name]...), served)
+				require.LessOrEqual(t, perMinute(w.Requests()), 62) // a list and a watch before the first refusal
+				if len(refused) > 0 {
+					require.Greater(t, len(refused), 40)
+					require.Equal(t, informer.ReasonThrottled, i.Status().Condition.Reason)
+				}
 
-					heal()
-					w.ResetRequests()
-					time.Sleep(30 * time.Second)
-					require.True(t, i.HasSynced())
-					require.NoError(t, i.Status().Fallback)
-					require.LessOrEqual(t, len(w.Verbs()), 2, "%q", w.Verbs())
-					w.DeletePods("a/0000")
-					w.CreatePods("a/new")
-					synctest.Wait()
-					w.RequireState(&r)
-				})
+				heal()
+				w.ResetRequests()
+				time.Sleep(30 * time.Second)
+				require.True(t, i.HasSynced())
+				require.NoError(t, i.Status().Fallback)
+				require.LessOrEqual(t, len(w.Verbs()), 2, "%q", w.Verbs())
+				w.DeletePods("a/0000")
+				w.CreatePods("a/new")
+				synctest.Wait()
+				w.RequireState(&r)
 			})
 		}
 	}
@@ -92,31 +90,28 @@ func TestRule9BusyServerIsWaitedFor(t *testing.T) {
 // remembered: it has not said that it does not know watch-lists.
 func TestRule9BusyServerIsListedInTheEnd(t *testing.T) {
 	for name, mode := range modesWithWatchLists {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				heal := w.Inject(mustFault(t, "watch-list 429 retry-after=30"))
-				config := informer.InformerConfig{ListMode: mode, ListerWatcher: w.Lister()}
-				var r harness.Recorder
-				config.Handler = &r
-				i := harness.FollowAuto(w, config)
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(5*time.Minute - time.Second)
-				require.Equal(t, slices.Repeat([]string{"watch-list"}, 10), w.Verbs())
-				require.False(t, i.HasSynced())
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				require.Equal(t, append(slices.Repeat([]string{"watch-list"}, 11), "list limit=500", "watch rv=4"), w.Verbs())
-				require.ErrorContains(t, i.Status().Fallback, "429")
-				w.RequireState(&r)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			heal := w.Inject(mustFault(t, "watch-list 429 retry-after=30"))
+			config := informer.InformerConfig{ListMode: mode, ListerWatcher: w.Lister()}
+			var r harness.Recorder
+			config.Handler = &r
+			i := harness.FollowAuto(w, config)
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(5*time.Minute - time.Second)
+			require.Equal(t, slices.Repeat([]string{"watch-list"}, 10), w.Verbs())
+			require.False(t, i.HasSynced())
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			require.Equal(t, append(slices.Repeat([]string{"watch-list"}, 11), "list limit=500", "watch rv=4"), w.Verbs())
+			require.ErrorContains(t, i.Status().Fallback, "429")
+			w.RequireState(&r)
 
-				heal()
-				w.ResetRequests()
-				other := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, ListerWatcher: config.ListerWatcher, Handler: &harness.Recorder{}})
-				defer harness.Start(other.RunWithContext)()
-				synctest.Wait()
-				require.Equal(t, []string{"watch-list"}, w.Verbs())
-			})
+			heal()
+			w.ResetRequests()
+			other := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, ListerWatcher: config.ListerWatcher, Handler: &harness.Recorder{}})
+			defer harness.Settle(other.RunWithContext)()
+			require.Equal(t, []string{"watch-list"}, w.Verbs())
 		})
 	}
 }

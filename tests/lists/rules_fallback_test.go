@@ -52,32 +52,30 @@ func TestRule9ARefusedWatchListIsReadInPages(t *testing.T) {
 	second := []int{0, 401, 408, 429, 502, 503, 504}
 	for _, code := range slices.Concat(atOnce, second) {
 		for name, mode := range modesWithWatchLists {
-			t.Run(fmt.Sprint(code, "_", name), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{Wrap: refusingWith(harness.IsWatchList, code)}, func(t *testing.T, w *harness.World) {
-					w.CreatePods(harness.Keys(3)...)
-					var r harness.Recorder
-					var f harness.Failures
-					i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r, ErrorHandler: f.Handle})
-					defer harness.Start(i.RunWithContext)()
-					asked := 1
-					if slices.Contains(second, code) {
-						asked = 2
-						time.Sleep(15 * time.Second)
-					}
-					synctest.Wait()
-					require.True(t, i.HasSynced())
-					require.Equal(t, append(slices.Repeat([]string{"watch-list"}, asked), "list limit=500", "watch rv=4"), w.Verbs())
-					require.Error(t, i.Status().Fallback)
-					require.Equal(t, informer.ListModePaged, i.Status().ListMode)
-					require.NoError(t, i.Status().LastError)
-					if errs, _ := f.All(); asked == 1 {
-						require.Empty(t, errs, "what a list replaces at once is no failure")
-					}
-					w.DeletePods("a/0000")
-					w.CreatePods("a/new")
-					synctest.Wait()
-					w.RequireState(&r)
-				})
+			harness.BubbleRun(t, fmt.Sprint(code, "_", name), informertest.Options{Wrap: refusingWith(harness.IsWatchList, code)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
+				asked := 1
+				if slices.Contains(second, code) {
+					asked = 2
+					time.Sleep(15 * time.Second)
+				}
+				synctest.Wait()
+				require.True(t, i.HasSynced())
+				require.Equal(t, append(slices.Repeat([]string{"watch-list"}, asked), "list limit=500", "watch rv=4"), w.Verbs())
+				require.Error(t, i.Status().Fallback)
+				require.Equal(t, informer.ListModePaged, i.Status().ListMode)
+				require.NoError(t, i.Status().LastError)
+				if errs, _ := f.All(); asked == 1 {
+					require.Empty(t, errs, "what a list replaces at once is no failure")
+				}
+				w.DeletePods("a/0000")
+				w.CreatePods("a/new")
+				synctest.Wait()
+				w.RequireState(&r)
 			})
 		}
 	}
@@ -254,8 +252,7 @@ func TestFakeSourceOfClientGoIsFollowed(t *testing.T) {
 					config.ListerWatcher = w.Lister()
 				}
 				i := informer.NewResourceVersionInformer("pods", config)
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
+				defer harness.Settle(i.RunWithContext)()
 				require.True(t, i.HasSynced())
 				source.Add(pod("3"))
 				source.Modify(pod("1"))

@@ -141,25 +141,23 @@ func TestRule2WrongListOfAnotherListerWatcher(t *testing.T) {
 		"unstructured, pods":   {harness.ExampleObject("v1", "Pod"), harness.List("5", "", harness.Pod("a/1", "2")), kind("SecretList")},
 		"metadata, of another": {&metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "1", ResourceVersion: "2"}}}}, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				lw := &harness.Tap{OnWatch: harness.Watches(harness.Broken(apierrors.NewResourceExpired("old")), harness.Open())}
-				lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
-					if n == 2 {
-						return test.wrong, nil
-					}
-					return test.right.DeepCopyObject(), nil
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			lw := &harness.Tap{OnWatch: harness.Watches(harness.Broken(apierrors.NewResourceExpired("old")), harness.Open())}
+			lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+				if n == 2 {
+					return test.wrong, nil
 				}
-				var r harness.Recorder
-				var f harness.Failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &r, ExampleObject: test.as, ErrorHandler: f.Handle, ListMode: informer.ListModePaged})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"add a/1 initial", "sync a/1"}, r.Events())
-				errs, _ := f.All()
-				require.ErrorIs(t, errs[len(errs)-1], informer.ErrNotList)
-				require.NoError(t, i.Status().LastError)
-			})
+				return test.right.DeepCopyObject(), nil
+			}
+			var r harness.Recorder
+			var f harness.Failures
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &r, ExampleObject: test.as, ErrorHandler: f.Handle, ListMode: informer.ListModePaged})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"add a/1 initial", "sync a/1"}, r.Events())
+			errs, _ := f.All()
+			require.ErrorIs(t, errs[len(errs)-1], informer.ErrNotList)
+			require.NoError(t, i.Status().LastError)
 		})
 	}
 }

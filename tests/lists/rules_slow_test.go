@@ -32,27 +32,25 @@ func TestRule9SlowWatchList(t *testing.T) {
 		"silent": {[]string{"watch-list delay=8m"}, 15 * time.Second, slices.Concat([]string{"watch-list"}, pages, []string{"watch rv=97"}), "nothing received for 10s"},
 	} {
 		for of, mode := range modesWithWatchLists {
-			t.Run(name+" "+of, func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					w.CreatePods(harness.Keys(objects)...)
-					for _, fault := range test.faults {
-						w.Inject(mustFault(t, fault))
-					}
-					var r harness.Recorder
-					i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, WatchListPageSize: page, Handler: &r})
-					defer harness.Start(i.RunWithContext)()
-					time.Sleep(test.takes - 2*time.Second)
-					require.Equal(t, name == "silent", i.HasSynced())
-					time.Sleep(10 * time.Second)
-					require.True(t, i.HasSynced())
-					require.Equal(t, test.requests, w.Verbs())
-					if test.fallback == "" {
-						require.NoError(t, i.Status().Fallback)
-					} else {
-						require.ErrorContains(t, i.Status().Fallback, test.fallback)
-					}
-					w.RequireState(&r)
-				})
+			harness.BubbleRun(t, name+" "+of, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(objects)...)
+				for _, fault := range test.faults {
+					w.Inject(mustFault(t, fault))
+				}
+				var r harness.Recorder
+				i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, WatchListPageSize: page, Handler: &r})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(test.takes - 2*time.Second)
+				require.Equal(t, name == "silent", i.HasSynced())
+				time.Sleep(10 * time.Second)
+				require.True(t, i.HasSynced())
+				require.Equal(t, test.requests, w.Verbs())
+				if test.fallback == "" {
+					require.NoError(t, i.Status().Fallback)
+				} else {
+					require.ErrorContains(t, i.Status().Fallback, test.fallback)
+				}
+				w.RequireState(&r)
 			})
 		}
 	}

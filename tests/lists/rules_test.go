@@ -30,8 +30,7 @@ func TestRule1ObjectsArriveBeforeTheNextPageDoes(t *testing.T) {
 		w.CreatePods("a/1", "a/2", "a/3")
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 2})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial"}, r.Events())
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseListing, i.Status().Phase)
@@ -58,8 +57,7 @@ func TestRule2ExpiredTokens(t *testing.T) {
 		w.CreatePods("a/1", "a/2", "a/3", "z/1")
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 2})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{
 			"list limit=2", "list limit=2 continue",
 			"list limit=2", "list limit=2 continue",
@@ -77,8 +75,7 @@ func TestRule2APageCutShortIsAskedForAgain(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 2})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		synctest.Wait()
 		require.Equal(t, []string{
 			"list limit=2", "list limit=2 continue", "list limit=2 continue", "list limit=2 continue",
@@ -127,8 +124,7 @@ func TestRule4StorageMovesAfterTheHandler(t *testing.T) {
 			}
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		first, _, _ := storage.GetByKey("a/1")
 		acknowledged := i.Status().ResourceVersion
 		require.Equal(t, w.ResourceVersion(), acknowledged)
@@ -178,8 +174,7 @@ func TestRule5OrderPerKey(t *testing.T) {
 			mu.Unlock()
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Workers: 4})
-		stop := harness.Start(i.RunWithContext)
-		defer stop()
+		defer harness.Start(i.RunWithContext)()
 		for round := range 30 {
 			k := harness.Keys(20)[round%20]
 			w.UpdatePod(k, fmt.Sprint(round))
@@ -215,30 +210,28 @@ func TestRule5NoDeleteIsLost(t *testing.T) {
 // handled of it is not told again: each time, the handler gets further.
 func TestRule2APageReadAgainTellsNothingTwice(t *testing.T) {
 	for name, known := range map[string]bool{"new objects": false, "known objects": true} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: cutOnce(harness.Continues, 1000, func() {})}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(20)...)
-				storage := informer.NewResourceVersionStorage()
-				want := "add %s initial"
-				if known {
-					versions, err := w.ResourceVersions(harness.Pods, "")
-					require.NoError(t, err)
-					for key, rv := range versions {
-						require.NoError(t, storage.Add(harness.Pod(key, rv)))
-					}
-					want = "sync %s"
+		harness.BubbleRun(t, name, informertest.Options{Wrap: cutOnce(harness.Continues, 1000, func() {})}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(20)...)
+			storage := informer.NewResourceVersionStorage()
+			want := "add %s initial"
+			if known {
+				versions, err := w.ResourceVersions(harness.Pods, "")
+				require.NoError(t, err)
+				for key, rv := range versions {
+					require.NoError(t, storage.Add(harness.Pod(key, rv)))
 				}
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, WatchListPageSize: 10})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				var calls []string
-				for _, key := range harness.Keys(20) {
-					calls = append(calls, fmt.Sprintf(want, key))
-				}
-				require.Equal(t, calls, r.Events())
-				require.Len(t, w.Requests(), 4, "the second page twice")
-			})
+				want = "sync %s"
+			}
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, WatchListPageSize: 10})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			var calls []string
+			for _, key := range harness.Keys(20) {
+				calls = append(calls, fmt.Sprintf(want, key))
+			}
+			require.Equal(t, calls, r.Events())
+			require.Len(t, w.Requests(), 4, "the second page twice")
 		})
 	}
 }

@@ -32,15 +32,13 @@ func TestRule6UnchangedIsUnchanged(t *testing.T) {
 		stop()
 		r.Forget()
 		w.UpdatePod("a/2", "changed meanwhile")
-		stop = harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(i.RunWithContext)
 		require.Equal(t, []string{"sync a/1", "update a/2"}, r.Events(), "the same informer again")
 		stop()
 
 		r.Forget()
 		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		stop = harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(i.RunWithContext)
 		require.Equal(t, []string{"sync a/1", "sync a/2"}, r.Events(), "another informer, same storage")
 		stop()
 
@@ -52,8 +50,7 @@ func TestRule6UnchangedIsUnchanged(t *testing.T) {
 		fresh := informer.NewResourceVersionStorage()
 		require.NoError(t, fresh.Replace(loaded))
 		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: fresh})
-		stop = harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(i.RunWithContext)
 		require.Equal(t, []string{"sync a/1", "sync a/2"}, r.Events(), "a storage loaded from elsewhere")
 		w.RequireState(&r)
 	})
@@ -72,8 +69,7 @@ func TestRule6UnchangedIsNotQueuedWhereNoOneListens(t *testing.T) {
 		}
 		i := harness.Follow(w, config)
 		harness.Start(i.RunWithContext)()
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		require.Equal(t, 2, transformed)
 		w.Relist()
 		stop()
@@ -98,8 +94,7 @@ func TestRule7RecreatedObjects(t *testing.T) {
 		r.Forget()
 		w.DeletePods("a/1")
 		w.CreatePods("a/1")
-		stop = harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(i.RunWithContext)
 		require.Equal(t, []string{"delete a/1 unknown", "add a/1 initial"}, r.Events(), "recreated while the informer was down")
 		require.Equal(t, &metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -133,8 +128,7 @@ func TestRule8AListIsNotOlderThanTheStorage(t *testing.T) {
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/2": "3", "a/3": "opaque"}))
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ListMode: informer.ListModeFull})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, "list rv=3", w.Verbs()[0])
 		require.Equal(t, []string{"sync a/1", "sync a/2", "delete a/3 unknown"}, r.Events())
 	})
@@ -144,29 +138,26 @@ func TestRule8AListIsNotOlderThanTheStorage(t *testing.T) {
 // differs is told although its versions are lower.
 func TestRule8ARestoredServer(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.SetResourceVersion(500)
-				w.CreatePods("a/1", "a/2")
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.SetResourceVersion(500)
+			w.CreatePods("a/1", "a/2")
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode})
+			defer harness.Settle(i.RunWithContext)()
 
-				w.SetResourceVersion(100)
-				w.UpdatePod("a/1", "as it was long ago")
-				w.DeletePods("a/2")
-				w.CreatePods("a/3")
-				w.CloseClientConnections()
-				time.Sleep(time.Hour)
-				w.RequireState(&r)
-				require.Contains(t, r.Events(), "update a/1")
+			w.SetResourceVersion(100)
+			w.UpdatePod("a/1", "as it was long ago")
+			w.DeletePods("a/2")
+			w.CreatePods("a/3")
+			w.CloseClientConnections()
+			time.Sleep(time.Hour)
+			w.RequireState(&r)
+			require.Contains(t, r.Events(), "update a/1")
 
-				w.UpdatePod("a/1", "and life goes on")
-				synctest.Wait()
-				w.RequireState(&r)
-				require.Zero(t, i.Status().Stale)
-			})
+			w.UpdatePod("a/1", "and life goes on")
+			synctest.Wait()
+			w.RequireState(&r)
+			require.Zero(t, i.Status().Stale)
 		})
 	}
 }
@@ -182,8 +173,7 @@ func TestRule8StaleEventsAreDroppedAndCounted(t *testing.T) {
 			}.LW(),
 			Handler: &r,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		r.Forget()
 		events.Modify(harness.Pod("a/1", "6"))
 		events.Modify(harness.Pod("a/1", "7"))

@@ -32,8 +32,7 @@ func TestRule9AWatchListIsOneStream(t *testing.T) {
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		require.Equal(t, informer.ListModeAuto, i.Status().ListMode)
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		require.Equal(t, []string{"sync a/1", "add a/2 initial", "delete a/gone unknown"}, r.Events())
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
@@ -68,8 +67,7 @@ func TestRule9ObjectsAreToldAsTheyArrive(t *testing.T) {
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(9 * time.Second)
-		synctest.Wait()
+		harness.Sleep(9 * time.Second)
 		require.Len(t, r.Events(), 4)
 		require.False(t, i.HasSynced())
 		hold <- struct{}{}
@@ -193,52 +191,48 @@ func TestRule9Fallback(t *testing.T) {
 				_, _ = w.Write([]byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old","reason":"Expired","code":410}}`))
 			}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: onWatchLists(test.wrap)}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(10)...)
-				var r harness.Recorder
-				storage := informer.NewResourceVersionStorage()
-				if test.known {
-					harness.Fill(t, w, storage, &r)
-				}
-				var f harness.Failures
-				factory := w.Factory()
-				config := informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, Storage: storage, ErrorHandler: f.Handle}
-				i := informer.NewResourceVersionInformer("pods", config)
-				began := time.Now()
-				stop := harness.Start(i.RunWithContext)
-				defer func() { stop() }()
-				for n := 0; test.busy && !i.HasSynced(); n++ {
-					w.UpdatePod("a/0000", time.Now().String())
-					time.Sleep(5 * time.Second)
-				}
-				<-i.HasSyncedChecker().Done()
-				require.LessOrEqual(t, time.Since(began), test.takes+5*time.Second)
-				synctest.Wait()
-				w.RequireState(&r)
-				require.Equal(t, test.tries, strings.Count(strings.Join(w.Verbs(), " "), "watch-list"))
-				require.Equal(t, informer.ListModePaged, i.Status().ListMode)
-				require.ErrorContains(t, i.Status().Fallback, test.says)
-				for _, call := range r.Events() {
-					require.NotContains(t, call, "delete")
-				}
+		harness.BubbleRun(t, test.name, informertest.Options{Wrap: onWatchLists(test.wrap)}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(10)...)
+			var r harness.Recorder
+			storage := informer.NewResourceVersionStorage()
+			if test.known {
+				harness.Fill(t, w, storage, &r)
+			}
+			var f harness.Failures
+			factory := w.Factory()
+			config := informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, Storage: storage, ErrorHandler: f.Handle}
+			i := informer.NewResourceVersionInformer("pods", config)
+			began := time.Now()
+			stop := harness.Start(i.RunWithContext)
+			defer func() { stop() }()
+			for n := 0; test.busy && !i.HasSynced(); n++ {
+				w.UpdatePod("a/0000", time.Now().String())
+				time.Sleep(5 * time.Second)
+			}
+			<-i.HasSyncedChecker().Done()
+			require.LessOrEqual(t, time.Since(began), test.takes+5*time.Second)
+			synctest.Wait()
+			w.RequireState(&r)
+			require.Equal(t, test.tries, strings.Count(strings.Join(w.Verbs(), " "), "watch-list"))
+			require.Equal(t, informer.ListModePaged, i.Status().ListMode)
+			require.ErrorContains(t, i.Status().Fallback, test.says)
+			for _, call := range r.Events() {
+				require.NotContains(t, call, "delete")
+			}
 
-				// Another informer, another run: it is known for an hour.
-				stop()
-				w.ResetRequests()
-				config.ListerWatcher = factory.ForResource("a", harness.Pods)
-				again := informer.NewResourceVersionInformer("pods", config)
-				stop = harness.Start(again.RunWithContext)
-				synctest.Wait()
-				require.Equal(t, "list limit=500", w.Verbs()[0])
-				require.ErrorContains(t, again.Status().Fallback, test.says)
-				stop()
-				time.Sleep(time.Hour)
-				w.ResetRequests()
-				stop = harness.Start(again.RunWithContext)
-				synctest.Wait()
-				require.Contains(t, w.Verbs()[0], "watch-list")
-			})
+			// Another informer, another run: it is known for an hour.
+			stop()
+			w.ResetRequests()
+			config.ListerWatcher = factory.ForResource("a", harness.Pods)
+			again := informer.NewResourceVersionInformer("pods", config)
+			stop = harness.Settle(again.RunWithContext)
+			require.Equal(t, "list limit=500", w.Verbs()[0])
+			require.ErrorContains(t, again.Status().Fallback, test.says)
+			stop()
+			time.Sleep(time.Hour)
+			w.ResetRequests()
+			stop = harness.Settle(again.RunWithContext)
+			require.Contains(t, w.Verbs()[0], "watch-list")
 		})
 	}
 }
@@ -257,8 +251,7 @@ func TestRule9OtherFailuresAreTriedAgain(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		w.RequireState(&r)
 		require.Equal(t, []string{"watch-list", "watch-list", "list limit=500", "watch-list"}, w.Verbs())
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
@@ -274,8 +267,7 @@ func TestRule9TheNextOneIsNotOlder(t *testing.T) {
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/0000": "2"}))
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		w.RequireState(&r)
 		require.Equal(t, []string{"watch-list rv=2", "watch-list rv=4"}, w.Verbs())
 	})
@@ -306,8 +298,7 @@ func TestRule9ChangesAmongTheInitialEvents(t *testing.T) {
 		}
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		require.Equal(t, map[string]string{"a/2": "6", "a/3": "4"}, r.State())
 		require.Contains(t, r.Events(), "delete a/1")
@@ -349,8 +340,7 @@ func TestRule9AChangeAmongTheInitialEventsThatCanNotBeDecoded(t *testing.T) {
 		harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
 			var r harness.Recorder
 			i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ExampleObject: &corev1.Pod{}, ExtraStore: extra})
-			defer harness.Start(i.RunWithContext)()
-			synctest.Wait()
+			defer harness.Settle(i.RunWithContext)()
 			require.True(t, i.HasSynced())
 			require.EqualValues(t, 1, i.Status().Skipped)
 			time.Sleep(time.Hour)
@@ -366,8 +356,7 @@ func TestRule9ASlowHandlerIsNoSilence(t *testing.T) {
 		var r harness.Recorder
 		r.Before = func(string) { time.Sleep(time.Minute) }
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Budget: informer.NewBudget(1000)})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
 		w.RequireState(&r)
 	})
@@ -387,8 +376,7 @@ func TestRule9ListModeWatchListTriesAgain(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ListMode: informer.ListModeWatchList})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.Relist()
 		w.RequireState(&r)
 		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=2", "watch rv=2", "watch-list rv=2", "list limit=500", "watch rv=4"}, w.Verbs())
@@ -403,8 +391,7 @@ func TestRule9OtherListerWatchersAreListed(t *testing.T) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: harness.Script{List: harness.Listing("5", harness.Pod("a/1", "4")), Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return harness.Stream(false), nil }}.LW(), Handler: &r, ErrorHandler: harness.IgnoreErrors,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		require.Equal(t, informer.ListModePaged, i.Status().ListMode)
 		require.ErrorContains(t, i.Status().Fallback, "DynamicListerWatcherFactory")
@@ -431,8 +418,7 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		require.Equal(t, []string{"add a/2 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
@@ -462,8 +448,7 @@ func TestRule9WhatConcernsOthersIsNotRemembered(t *testing.T) {
 				factory.ForResource("", harness.Pods),
 			} {
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors})
-				defer harness.Start(i.RunWithContext)()
-				<-i.HasSyncedChecker().Done()
+				defer harness.Synced(i)()
 				require.Equal(t, []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList}[n], i.Status().ListMode)
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -40,8 +39,7 @@ func TestAListWithAnUnreadableItem(t *testing.T) {
 				var r harness.Recorder
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-				stop := harness.Start(i.RunWithContext)
-				<-i.HasSyncedChecker().Done()
+				stop := harness.Synced(i)
 				stop()
 				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 				errs, _ := f.All()
@@ -71,8 +69,7 @@ func TestUndecodableUnstructuredObjectIsSkipped(t *testing.T) {
 				var r harness.Recorder
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &unstructured.Unstructured{}})
-				stop := harness.Start(i.RunWithContext)
-				<-i.HasSyncedChecker().Done()
+				stop := harness.Synced(i)
 				stop()
 				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 				errs, _ := f.All()
@@ -100,25 +97,22 @@ func TestAnAnswerThatIsNoList(t *testing.T) {
 		"only a start": "{",
 		"no kind":      `{"items":[],"metadata":{"resourceVersion":"9"}}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				storage := informer.NewResourceVersionStorage()
-				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": w.ResourceVersion()}))
-				var r harness.Recorder
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				require.False(t, i.HasSynced())
-				require.Error(t, i.Status().LastError)
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				for _, call := range r.Events() {
-					require.NotContains(t, call, "delete")
-				}
-				w.RequireState(&r)
-			})
+		harness.BubbleRun(t, name, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			storage := informer.NewResourceVersionStorage()
+			require.NoError(t, storage.Replace(map[string]interface{}{"a/1": w.ResourceVersion()}))
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
+			defer harness.Settle(i.RunWithContext)()
+			require.False(t, i.HasSynced())
+			require.Error(t, i.Status().LastError)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			for _, call := range r.Events() {
+				require.NotContains(t, call, "delete")
+			}
+			w.RequireState(&r)
 		})
 	}
 }
@@ -143,8 +137,7 @@ func TestObjectsKnowTheirKind(t *testing.T) {
 					AddFunc: func(obj *unstructured.Unstructured) { got = append(got, obj) },
 				},
 			})
-			stop := harness.Start(i.RunWithContext)
-			synctest.Wait()
+			stop := harness.Settle(i.RunWithContext)
 			stop()
 			require.Len(t, got, 5)
 			stored, err := w.List(gvr, "")
@@ -160,8 +153,7 @@ func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: harness.ExampleObject("v1", "Service")})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Empty(t, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
 		errs, _ := f.All()
@@ -191,8 +183,7 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 		r := harness.Recorder{Folded: known}
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, wasCut)
 		w.RequireState(&r)
 	})
@@ -206,8 +197,7 @@ func TestItemsBeforeTheirKind(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Empty(t, r.Events())
 		errs, _ := f.All()
 		require.ErrorContains(t, errs[0], "says its kind")
@@ -225,8 +215,7 @@ func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
 		r.ForcePaginatedList, r.WatchListPageSize = true, 5
 		harness.Reported(t)
 		defer harness.Start(r.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.True(t, wasCut)
 		require.Equal(t, []string{"replace 11 " + strings.Join(harness.Keys(10), " ")}, store.Events())
 	})
@@ -246,8 +235,7 @@ func TestRequestsOfTheFactory(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: note}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		stop := harness.Start(i.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(i.RunWithContext)
 		stop()
 		agent := rest.DefaultKubernetesUserAgent()
 		require.Equal(t, []string{agent, agent}, agents)

@@ -32,32 +32,30 @@ func TestWatchEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 			"deleted": func(w *harness.World) { w.DeletePods("a/0001") },
 		} {
 			for mode, listMode := range map[string]informer.ListMode{"auto": informer.ListModeAuto, "paged": informer.ListModePaged} {
-				t.Run(fmt.Sprint(name, " ", change, " ", mode), func(t *testing.T) {
-					harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-						w.CreatePods(harness.Keys(3)...)
-						var r harness.Recorder
-						var f harness.Failures
-						i := harness.FollowAuto(w, informer.InformerConfig{ListMode: listMode, ExampleObject: example, Handler: &r, ErrorHandler: f.Handle})
-						defer harness.Start(i.RunWithContext)()
-						time.Sleep(20 * time.Second)
-						w.ResetRequests()
-						w.Inject(onWatches(informertest.Unversioned(1)))
-						act(w)
-						synctest.Wait()
-						w.RequireState(&r)
-						require.Equal(t, "list limit=500", w.Verbs()[0])
-						require.EqualValues(t, 1, i.Status().Skipped)
-						errs, _ := f.All()
-						require.Len(t, errs, 1)
-						var item *informer.ItemError
-						require.ErrorAs(t, errs[0], &item)
-						require.NotEmpty(t, item.Key)
-						require.ErrorContains(t, errs[0], "no resource version")
+				harness.BubbleRun(t, fmt.Sprint(name, " ", change, " ", mode), informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods(harness.Keys(3)...)
+					var r harness.Recorder
+					var f harness.Failures
+					i := harness.FollowAuto(w, informer.InformerConfig{ListMode: listMode, ExampleObject: example, Handler: &r, ErrorHandler: f.Handle})
+					defer harness.Start(i.RunWithContext)()
+					time.Sleep(20 * time.Second)
+					w.ResetRequests()
+					w.Inject(onWatches(informertest.Unversioned(1)))
+					act(w)
+					synctest.Wait()
+					w.RequireState(&r)
+					require.Equal(t, "list limit=500", w.Verbs()[0])
+					require.EqualValues(t, 1, i.Status().Skipped)
+					errs, _ := f.All()
+					require.Len(t, errs, 1)
+					var item *informer.ItemError
+					require.ErrorAs(t, errs[0], &item)
+					require.NotEmpty(t, item.Key)
+					require.ErrorContains(t, errs[0], "no resource version")
 
-						w.UpdatePod("a/0002", "changed")
-						synctest.Wait()
-						w.RequireState(&r)
-					})
+					w.UpdatePod("a/0002", "changed")
+					synctest.Wait()
+					w.RequireState(&r)
 				})
 			}
 		}
@@ -72,8 +70,7 @@ func TestInitialEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		w.RequireState(&r)
 		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=4"}, w.Verbs())
@@ -92,8 +89,7 @@ func TestEventsOfOthersNeedNoResourceVersion(t *testing.T) {
 				return harness.Stream(false, watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "")}), nil
 			}}.LW(), Handler: &r, ErrorHandler: f.Handle,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/1 initial", "add a/2"}, r.Events())
 		errs, _ := f.All()
 		require.Empty(t, errs)

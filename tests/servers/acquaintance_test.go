@@ -51,27 +51,25 @@ func whileAway(w *harness.World, meanwhile func()) map[string]int {
 // After an outage, one informer asks for all whether the server still is the one that they know.
 func TestOneInformerAsksForAllWhichClusterItIs(t *testing.T) {
 	for name, options := range map[string]informertest.Options{"over one connection": {TLS: true}, "without TLS": {}} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, options, func(t *testing.T, w *harness.World) {
-				w.CreateKubeSystem()
-				w.CreatePods(harness.Keys(5)...)
-				recorders := startRecorded(w, 50)
-				for outage := range 3 {
-					verbs := whileAway(w, func() { w.UpdatePod(harness.Keys(1)[0], time.Now().String()) })
-					require.Equal(t, 50, verbs["watch"])
-					if options.TLS {
-						require.LessOrEqual(t, verbs["get"], 2, "the namespace kube-system")
-					}
-					if outage == 0 {
-						require.LessOrEqual(t, verbs["list"], 2, "an object that is known")
-					} else {
-						require.Zero(t, verbs["list"], "the cluster is known")
-					}
-					for _, r := range recorders {
-						w.RequireState(r)
-					}
+		harness.BubbleRun(t, name, options, func(t *testing.T, w *harness.World) {
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(5)...)
+			recorders := startRecorded(w, 50)
+			for outage := range 3 {
+				verbs := whileAway(w, func() { w.UpdatePod(harness.Keys(1)[0], time.Now().String()) })
+				require.Equal(t, 50, verbs["watch"])
+				if options.TLS {
+					require.LessOrEqual(t, verbs["get"], 2, "the namespace kube-system")
 				}
-			})
+				if outage == 0 {
+					require.LessOrEqual(t, verbs["list"], 2, "an object that is known")
+				} else {
+					require.Zero(t, verbs["list"], "the cluster is known")
+				}
+				for _, r := range recorders {
+					w.RequireState(r)
+				}
+			}
 		})
 	}
 }

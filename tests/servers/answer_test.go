@@ -127,19 +127,17 @@ func TestErrorBodyIsReadToALimit(t *testing.T) {
 		"plain":      flooding(http.StatusBadGateway, strings.Repeat("x", 4<<10), &taken),
 		"compressed": bomb,
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, answer)}, func(t *testing.T, w *harness.World) {
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				errs, _ := f.All()
-				require.Len(t, errs, 1)
-				require.True(t, apierrors.IsInternalError(errs[0]), "%v", errs[0])
-				require.Less(t, len(errs[0].Error()), 8<<10)
-				require.Less(t, taken.Load(), int64(256<<10), "bytes sent")
-			})
+		harness.BubbleRun(t, name, informertest.Options{Wrap: harness.AnswerOnce(isList, answer)}, func(t *testing.T, w *harness.World) {
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			errs, _ := f.All()
+			require.Len(t, errs, 1)
+			require.True(t, apierrors.IsInternalError(errs[0]), "%v", errs[0])
+			require.Less(t, len(errs[0].Error()), 8<<10)
+			require.Less(t, taken.Load(), int64(256<<10), "bytes sent")
 		})
 	}
 }
@@ -208,19 +206,17 @@ func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
 			return harness.Stream(true, watch.Event{Type: watch.Error, Object: secret}), nil
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var f harness.Failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Second)
-				errs, _ := f.All()
-				require.NotEmpty(t, errs)
-				for _, err := range append(errs, i.Status().LastError) {
-					require.NotContains(t, err.Error(), "hunter2")
-					require.LessOrEqual(t, len(err.Error()), 4<<10)
-				}
-			})
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			var f harness.Failures
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Second)
+			errs, _ := f.All()
+			require.NotEmpty(t, errs)
+			for _, err := range append(errs, i.Status().LastError) {
+				require.NotContains(t, err.Error(), "hunter2")
+				require.LessOrEqual(t, len(err.Error()), 4<<10)
+			}
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -74,22 +73,20 @@ func TestDamagedCompression(t *testing.T) {
 		"another encoding":  {whole, "br", `the answer has the Content-Encoding "br", which was not asked for`},
 		"a list behind one": {append(bytes.Clone(whole), whole...), "gzip", "more data behind the list"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, sendZipped(test.body, test.encoding))}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/0000", "a/1")
-				var f harness.Failures
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				w.RequireState(&r)
-				errs, _ := f.All()
-				require.NotEmpty(t, errs)
-				var body *informer.BodyError
-				require.ErrorAs(t, errs[0], &body)
-				require.ErrorContains(t, errs[0], test.want)
-			})
+		harness.BubbleRun(t, name, informertest.Options{Wrap: harness.AnswerOnce(isList, sendZipped(test.body, test.encoding))}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/0000", "a/1")
+			var f harness.Failures
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			w.RequireState(&r)
+			errs, _ := f.All()
+			require.NotEmpty(t, errs)
+			var body *informer.BodyError
+			require.ErrorAs(t, errs[0], &body)
+			require.ErrorContains(t, errs[0], test.want)
 		})
 	}
 }
@@ -100,8 +97,7 @@ func TestCompressedInSeveralMembers(t *testing.T) {
 		harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, sendZipped(body, "GZIP"))}, func(t *testing.T, w *harness.World) {
 			var r harness.Recorder
 			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-			defer harness.Start(i.RunWithContext)()
-			synctest.Wait()
+			defer harness.Settle(i.RunWithContext)()
 			require.Len(t, r.State(), 100)
 			require.Equal(t, int64(len(body)), i.Status().Counts.ReceivedBytes, "as the server sent them")
 		})
@@ -123,8 +119,7 @@ func TestCompressedRefusal(t *testing.T) {
 	})}, func(t *testing.T, w *harness.World) {
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "not today")
@@ -173,37 +168,32 @@ func TestReceivedBytesOfListModes(t *testing.T) {
 		"watch-list":                {mode: informer.ListModeWatchList, want: informer.ListModeWatchList},
 		"one response":              {mode: informer.ListModeFull, want: informer.ListModeFull},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				for _, key := range harness.Keys(60) {
-					_, err := w.Create(harness.Pods, harness.Object(harness.Pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
-					require.NoError(t, err)
-				}
-				config := w.Config()
-				config.DisableCompression = test.disabled
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			for _, key := range harness.Keys(60) {
+				_, err := w.Create(harness.Pods, harness.Object(harness.Pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
 				require.NoError(t, err)
-				var r harness.Recorder
-				i := informer.NewResourceVersionInformer("received", informer.InformerConfig{
-					ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, WatchListPageSize: 40, ListMode: test.mode,
-				})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				w.RequireState(&r)
-				status := i.Status()
-				require.Equal(t, test.want, status.ListMode)
-				require.NoError(t, status.Fallback)
-				received := status.Counts.ReceivedBytes
-				switch {
-				case test.want == informer.ListModePaged && !test.disabled:
-					require.Equal(t, []string{"list limit=40", "list limit=40 continue"}, w.Verbs()[:2])
-					require.Less(t, received, int64(150_000), "one page of two is compressed")
-				case test.want == informer.ListModeFull:
-					require.Less(t, received, int64(150_000))
-				default:
-					require.Greater(t, received, int64(300_000))
-				}
+			}
+			config := w.Config()
+			config.DisableCompression = test.disabled
+			var r harness.Recorder
+			i := informer.NewResourceVersionInformer("received", informer.InformerConfig{
+				ListerWatcher: harness.ListerOf(t, config), Handler: &r, WatchListPageSize: 40, ListMode: test.mode,
 			})
+			defer harness.Settle(i.RunWithContext)()
+			w.RequireState(&r)
+			status := i.Status()
+			require.Equal(t, test.want, status.ListMode)
+			require.NoError(t, status.Fallback)
+			received := status.Counts.ReceivedBytes
+			switch {
+			case test.want == informer.ListModePaged && !test.disabled:
+				require.Equal(t, []string{"list limit=40", "list limit=40 continue"}, w.Verbs()[:2])
+				require.Less(t, received, int64(150_000), "one page of two is compressed")
+			case test.want == informer.ListModeFull:
+				require.Less(t, received, int64(150_000))
+			default:
+				require.Greater(t, received, int64(300_000))
+			}
 		})
 	}
 }
@@ -216,8 +206,7 @@ func TestReceivedBytesOfOthers(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: &cache.ListWatch{
 			ListWithContextFunc: lister.ListWithContext, WatchFuncWithContext: lister.WatchWithContext,
 		}})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		require.Zero(t, i.Status().Counts.ReceivedBytes)
 		require.Equal(t, informer.ListModePaged, i.Status().ListMode)

@@ -57,12 +57,9 @@ func TestCompressedWatch(t *testing.T) {
 					}
 					config := w.Config()
 					config.DisableCompression = plain
-					factory, err := informer.NewDynamicListerWatcherFactory(config)
-					require.NoError(t, err)
 					var r harness.Recorder
-					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, ListerWatcher: factory.ForResource("", harness.Pods), StallTimeout: 48 * time.Hour, MinWatchTimeout: 48 * time.Hour})
-					stop := harness.Start(i.RunWithContext)
-					synctest.Wait()
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, ListerWatcher: harness.ListerOf(t, config), StallTimeout: 48 * time.Hour, MinWatchTimeout: 48 * time.Hour})
+					stop := harness.Settle(i.RunWithContext)
 					w.RequireState(&r)
 					for n := range 5 {
 						time.Sleep(time.Hour)
@@ -186,23 +183,20 @@ func TestDamagedCompressedWatch(t *testing.T) {
 		"more behind it": {append(bytes.Clone(whole), "0123456789"...), "Content-Encoding gzip): gzip: invalid header"},
 		"bomb":           {bomb(), "unexpected EOF"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{GzipWatches: true, Wrap: harness.AnswerOnce(harness.IsWatch, sendZipped(test.body, "gzip"))}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/0", "a/1")
-				var f harness.Failures
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-				stop := harness.Start(i.RunWithContext)
-				synctest.Wait()
-				w.UpdatePod("a/0", "new")
-				w.DeletePods("a/1")
-				time.Sleep(time.Minute)
-				w.RequireState(&r)
-				errs, _ := f.All()
-				require.NotEmpty(t, errs)
-				require.ErrorContains(t, errs[0], test.want)
-				stop()
-			})
+		harness.BubbleRun(t, name, informertest.Options{GzipWatches: true, Wrap: harness.AnswerOnce(harness.IsWatch, sendZipped(test.body, "gzip"))}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/0", "a/1")
+			var f harness.Failures
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+			stop := harness.Settle(i.RunWithContext)
+			w.UpdatePod("a/0", "new")
+			w.DeletePods("a/1")
+			time.Sleep(time.Minute)
+			w.RequireState(&r)
+			errs, _ := f.All()
+			require.NotEmpty(t, errs)
+			require.ErrorContains(t, errs[0], test.want)
+			stop()
 		})
 	}
 }
@@ -233,10 +227,8 @@ func TestCompressedWatchThroughATransport(t *testing.T) {
 				return response, err
 			})
 		})
-		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(t, err)
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: factory.ForResource("", harness.Pods)})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: harness.ListerOf(t, config)})
 		stop := harness.Start(i.RunWithContext)
 		for n := range 5 {
 			before := seen.Load()
@@ -315,10 +307,8 @@ func TestCurrentAsOfOfEventsThatComeTogether(t *testing.T) {
 						return response, err
 					})
 				})
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
 				i := harness.Follow(w, informer.InformerConfig{
-					ListerWatcher: factory.ForResource("", harness.Pods), StallTimeout: 48 * time.Hour, MinWatchTimeout: 48 * time.Hour,
+					ListerWatcher: harness.ListerOf(t, config), StallTimeout: 48 * time.Hour, MinWatchTimeout: 48 * time.Hour,
 					Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) {
 						if harness.Key(obj) == "a/y" {
 							<-hold

@@ -40,32 +40,28 @@ func TestInformersThatStartTogetherShareTheirFirstConnection(t *testing.T) {
 // that fails not at all.
 func TestFirstConnectionThatIsNotMadeBlocksNoOtherForLong(t *testing.T) {
 	for name, most := range map[string]time.Duration{"fails": 0, "hangs": time.Second} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				config, over := w.Config(), make(chan struct{})
-				dial, dials := config.Dial, atomic.Int32{}
-				config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-					if dials.Add(1) > 1 {
-						return dial(ctx, network, address)
-					}
-					if name == "hangs" {
-						<-over
-					}
-					return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			config, over := w.Config(), make(chan struct{})
+			dial, dials := config.Dial, atomic.Int32{}
+			config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if dials.Add(1) > 1 {
+					return dial(ctx, network, address)
 				}
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
-				lw := cache.ToListerWatcherWithContext(factory.ForResource("", harness.Pods))
-				var first sync.WaitGroup
-				first.Go(func() { _, _ = lw.ListWithContext(t.Context(), metav1.ListOptions{}) })
-				synctest.Wait()
-				began := time.Now()
-				_, err = lw.ListWithContext(t.Context(), metav1.ListOptions{})
-				require.NoError(t, err)
-				require.Equal(t, most, time.Since(began))
-				close(over)
-				first.Wait()
-			})
+				if name == "hangs" {
+					<-over
+				}
+				return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+			}
+			lw := cache.ToListerWatcherWithContext(harness.ListerOf(t, config))
+			var first sync.WaitGroup
+			first.Go(func() { _, _ = lw.ListWithContext(t.Context(), metav1.ListOptions{}) })
+			synctest.Wait()
+			began := time.Now()
+			_, err := lw.ListWithContext(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Equal(t, most, time.Since(began))
+			close(over)
+			first.Wait()
 		})
 	}
 }
@@ -84,10 +80,8 @@ func TestTransportWithoutConnectionsBlocksNoOtherForLong(t *testing.T) {
 				return next.RoundTrip(request)
 			})
 		})
-		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		lw := cache.ToListerWatcherWithContext(factory.ForResource("", harness.Pods))
+		lw := cache.ToListerWatcherWithContext(harness.ListerOf(t, config))
 		failed := make(chan error, 1)
 		go func() {
 			_, err := lw.ListWithContext(ctx, metav1.ListOptions{})
@@ -96,7 +90,7 @@ func TestTransportWithoutConnectionsBlocksNoOtherForLong(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for range 2 {
-			_, err = lw.ListWithContext(t.Context(), metav1.ListOptions{})
+			_, err := lw.ListWithContext(t.Context(), metav1.ListOptions{})
 			require.NoError(t, err)
 		}
 		require.Equal(t, time.Second, time.Since(began))
@@ -123,12 +117,9 @@ func TestTransportMayUseTheAnswerOfAWatch(t *testing.T) {
 				return answer, err
 			})
 		})
-		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(t, err)
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(time.Second)
-		synctest.Wait()
+		harness.Sleep(time.Second)
 		require.True(t, i.HasSynced())
 		mu.Lock()
 		defer mu.Unlock()

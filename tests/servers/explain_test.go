@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,9 +20,7 @@ func TestWrongCAHasWordsOfItsOwn(t *testing.T) {
 	defer server.Close()
 	config := server.Config()
 	config.CAData = nil
-	factory, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(t, err)
-	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
 	defer harness.Start(i.RunWithContext)()
 	require.Eventually(t, func() bool {
 		c := i.Status().Condition
@@ -63,23 +60,20 @@ func TestMistakesOfNewcomersHaveWordsOfTheirOwn(t *testing.T) {
 		"http to an https port": {options: informertest.Options{Wrap: tlsOnly}, resource: harness.Pods, reason: "Failing",
 			words: []string{"takes no plain HTTP", "Host of the rest.Config has to begin with https://"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, test.options, func(t *testing.T, w *harness.World) {
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: w.Factory().ForResource(test.namespace, test.resource), Handler: &harness.Recorder{},
-				})
-				defer harness.Start(i.RunWithContext)()
-				for range 2 { // also when the server has counted as away for long
-					time.Sleep(10 * time.Second)
-					synctest.Wait()
-					c := i.Status().Condition
-					require.Equal(t, test.reason, c.Reason, c.Message)
-					for _, words := range test.words {
-						require.Contains(t, c.Message, words)
-					}
-					time.Sleep(time.Hour)
-				}
+		harness.BubbleRun(t, name, test.options, func(t *testing.T, w *harness.World) {
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: w.Factory().ForResource(test.namespace, test.resource), Handler: &harness.Recorder{},
 			})
+			defer harness.Start(i.RunWithContext)()
+			for range 2 { // also when the server has counted as away for long
+				harness.Sleep(10 * time.Second)
+				c := i.Status().Condition
+				require.Equal(t, test.reason, c.Reason, c.Message)
+				for _, words := range test.words {
+					require.Contains(t, c.Message, words)
+				}
+				time.Sleep(time.Hour)
+			}
 		})
 	}
 }

@@ -70,24 +70,22 @@ func TestTweakChangesListsAndWatches(t *testing.T) {
 			return informer.NewFilteredListerWatcher(w.Factory().ForResource("a", harness.Pods), tweak)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				lw := makeLister(w)
-				both(t, lw, metav1.ListOptions{Limit: 2})
-				listed, err := lw.(cache.ListerWatcherWithContext).ListWithContext(t.Context(), metav1.ListOptions{})
-				require.NoError(t, err)
-				require.Empty(t, listed.(*unstructured.UnstructuredList).Items)
-				watching, err := lw.(cache.ListerWatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: w.ResourceVersion()})
-				require.NoError(t, err)
-				stopWatching(watching)
-				require.Len(t, w.Requests(), 4)
-				for i, r := range w.Requests() {
-					require.Equal(t, "app=x", r.Options.LabelSelector)
-					require.Empty(t, r.Options.Continue)
-					require.Equal(t, map[bool]int64{true: 2}[i == 0], r.Options.Limit)
-				}
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			lw := makeLister(w)
+			both(t, lw, metav1.ListOptions{Limit: 2})
+			listed, err := lw.(cache.ListerWatcherWithContext).ListWithContext(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Empty(t, listed.(*unstructured.UnstructuredList).Items)
+			watching, err := lw.(cache.ListerWatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: w.ResourceVersion()})
+			require.NoError(t, err)
+			stopWatching(watching)
+			require.Len(t, w.Requests(), 4)
+			for i, r := range w.Requests() {
+				require.Equal(t, "app=x", r.Options.LabelSelector)
+				require.Empty(t, r.Options.Continue)
+				require.Equal(t, map[bool]int64{true: 2}[i == 0], r.Options.Limit)
+			}
 		})
 	}
 }
@@ -116,32 +114,30 @@ func TestB17WatchesOfTheFactoryAreLong(t *testing.T) {
 			return informer.NewFilteredListerWatcher(w.Factory().ForResource("", harness.Pods), nil)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				lw := makeLister(w)
-				seen := map[int64]bool{}
-				for i := range 20 {
-					seconds := int64(1)
-					opts := metav1.ListOptions{ResourceVersion: w.ResourceVersion(), TimeoutSeconds: &seconds}
-					var watching watch.Interface
-					var err error
-					if i%2 == 0 {
-						watching, err = lw.Watch(opts)
-					} else {
-						watching, err = lw.(cache.ListerWatcherWithContext).WatchWithContext(t.Context(), opts)
-					}
-					require.NoError(t, err)
-					stopWatching(watching)
-					require.Equal(t, int64(1), seconds, "the caller's own is not changed")
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			lw := makeLister(w)
+			seen := map[int64]bool{}
+			for i := range 20 {
+				seconds := int64(1)
+				opts := metav1.ListOptions{ResourceVersion: w.ResourceVersion(), TimeoutSeconds: &seconds}
+				var watching watch.Interface
+				var err error
+				if i%2 == 0 {
+					watching, err = lw.Watch(opts)
+				} else {
+					watching, err = lw.(cache.ListerWatcherWithContext).WatchWithContext(t.Context(), opts)
 				}
-				for _, r := range w.Requests() {
-					asked := time.Duration(*r.Options.TimeoutSeconds) * time.Second
-					require.GreaterOrEqual(t, asked, 15*time.Minute)
-					require.Less(t, asked, 30*time.Minute)
-					seen[*r.Options.TimeoutSeconds] = true
-				}
-				require.Greater(t, len(seen), 5, "it is random")
-			})
+				require.NoError(t, err)
+				stopWatching(watching)
+				require.Equal(t, int64(1), seconds, "the caller's own is not changed")
+			}
+			for _, r := range w.Requests() {
+				asked := time.Duration(*r.Options.TimeoutSeconds) * time.Second
+				require.GreaterOrEqual(t, asked, 15*time.Minute)
+				require.Less(t, asked, 30*time.Minute)
+				seen[*r.Options.TimeoutSeconds] = true
+			}
+			require.Greater(t, len(seen), 5, "it is random")
 		})
 	}
 }
@@ -239,8 +235,7 @@ func TestListerWithoutContextIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := &plainLister{}
 		r := informer.NewReflector(informer.NewFilteredListerWatcher(lw, func(opts *metav1.ListOptions) { opts.FieldSelector = "x" }), nil, &harness.Journal{}, 0)
-		stop := harness.Start(r.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(r.RunWithContext)
 		stop()
 		require.Len(t, lw.asked, 2)
 		require.Equal(t, "x", lw.asked[0].FieldSelector)
@@ -254,8 +249,7 @@ func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
 		factory := w.Factory()
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		errs, _ := f.All()
 		require.ErrorContains(t, errs[0], `namespace "a/../b" of a list of pods`)
 		require.Empty(t, w.Requests())

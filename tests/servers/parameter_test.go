@@ -32,11 +32,9 @@ func TestServerRefusesParameter(t *testing.T) {
 	for _, parameter := range []string{"sendInitialEvents", "resourceVersionMatch", "shardSelector", "limit", "allowWatchBookmarks"} {
 		for _, code := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity} {
 			for name, config := range modes {
-				t.Run(fmt.Sprint(parameter, " ", code, " ", name), func(t *testing.T) {
-					harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-						w.Inject(informertest.Fault{Match: informertest.Match{With: parameter}, Effect: informertest.Status(code)})
-						testRefusedParameter(t, w, config)
-					})
+				harness.BubbleRun(t, fmt.Sprint(parameter, " ", code, " ", name), informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.Inject(informertest.Fault{Match: informertest.Match{With: parameter}, Effect: informertest.Status(code)})
+					testRefusedParameter(t, w, config)
 				})
 			}
 		}
@@ -47,22 +45,19 @@ func TestServerRefusesParameter(t *testing.T) {
 // them again: not three times a second if it wants to be asked each second.
 func TestServerRefusesParameterAndIsBusy(t *testing.T) {
 	for _, code := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity} {
-		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				for _, parameter := range []string{"limit", "shardSelector"} {
-					w.Inject(informertest.Fault{Match: informertest.Match{With: parameter}, Effect: informertest.Status(code)})
-				}
-				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(429).RetryAfter(time.Second)})
-				w.CreatePods(harness.Keys(5)...)
-				var r harness.Recorder
-				i := harness.FollowAuto(w, informer.InformerConfig{
-					Handler: &r, ListMode: informer.ListModePaged, ErrorHandler: harness.IgnoreErrors, Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63},
-				})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Less(t, len(w.Requests()), 70)
+		harness.BubbleRun(t, fmt.Sprint(code), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			for _, parameter := range []string{"limit", "shardSelector"} {
+				w.Inject(informertest.Fault{Match: informertest.Match{With: parameter}, Effect: informertest.Status(code)})
+			}
+			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(429).RetryAfter(time.Second)})
+			w.CreatePods(harness.Keys(5)...)
+			var r harness.Recorder
+			i := harness.FollowAuto(w, informer.InformerConfig{
+				Handler: &r, ListMode: informer.ListModePaged, ErrorHandler: harness.IgnoreErrors, Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63},
 			})
+			defer harness.Start(i.RunWithContext)()
+			harness.Sleep(time.Minute)
+			require.Less(t, len(w.Requests()), 70)
 		})
 	}
 }
@@ -124,8 +119,7 @@ func TestServerRefusesResourceVersionMatch(t *testing.T) {
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		r := informer.NewReflector(w.Lister(), &corev1.Pod{}, store, 0)
 		r.WatchListPageSize = 2
-		defer harness.Start(r.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(r.RunWithContext)()
 		require.Len(t, store.List(), 5)
 		for range 2 {
 			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})

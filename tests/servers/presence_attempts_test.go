@@ -111,24 +111,22 @@ func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 			return &brittle{Conn: conn, nonsense: true}, nil
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
-				f := startTenants(w, 50, r.install)
-				for range 5 {
-					left := time.Now()
-					r.broken.Store(true)
-					w.CloseClientConnections()
-					time.Sleep(time.Minute)
-					require.Zero(t, f.current())
-					attempts := r.arrivals.between(left, time.Now())
-					require.LessOrEqual(t, mostInASecond(attempts), 2+r.more)
-					require.Greater(t, len(attempts), 60*1000/2500)
-					r.broken.Store(false)
-					time.Sleep(10 * time.Second)
-					require.EqualValues(t, 50, f.current())
-					time.Sleep(time.Minute)
-				}
-			})
+		harness.BubbleRun(t, name, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+			f := startTenants(w, 50, r.install)
+			for range 5 {
+				left := time.Now()
+				r.broken.Store(true)
+				w.CloseClientConnections()
+				time.Sleep(time.Minute)
+				require.Zero(t, f.current())
+				attempts := r.arrivals.between(left, time.Now())
+				require.LessOrEqual(t, mostInASecond(attempts), 2+r.more)
+				require.Greater(t, len(attempts), 60*1000/2500)
+				r.broken.Store(false)
+				time.Sleep(10 * time.Second)
+				require.EqualValues(t, 50, f.current())
+				time.Sleep(time.Minute)
+			}
 		})
 	}
 }

@@ -178,21 +178,19 @@ func (b *blackHole) install(config *rest.Config) {
 
 func TestInformersOfServerBehindBlackHoleWaitTogether(t *testing.T) {
 	for _, lasts := range []time.Duration{20 * time.Second, 10 * time.Minute} {
-		t.Run(lasts.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
-				var hole blackHole
-				f := startTenants(w, 50, hole.install)
-				hole.on.Store(true)
-				left := time.Now()
-				w.CloseClientConnections()
-				time.Sleep(lasts)
-				attempts := f.dials.between(left, time.Now())
-				require.LessOrEqual(t, mostInASecond(attempts), 2)
-				require.Greater(t, len(attempts), int(lasts/(4*time.Second)))
-				hole.on.Store(false)
-				f.requireBack()
-				time.Sleep(time.Minute) // until dials have ended that nobody waits for
-			})
+		harness.BubbleRun(t, lasts.String(), informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+			var hole blackHole
+			f := startTenants(w, 50, hole.install)
+			hole.on.Store(true)
+			left := time.Now()
+			w.CloseClientConnections()
+			time.Sleep(lasts)
+			attempts := f.dials.between(left, time.Now())
+			require.LessOrEqual(t, mostInASecond(attempts), 2)
+			require.Greater(t, len(attempts), int(lasts/(4*time.Second)))
+			hole.on.Store(false)
+			f.requireBack()
+			time.Sleep(time.Minute) // until dials have ended that nobody waits for
 		})
 	}
 }
@@ -337,30 +335,28 @@ func TestInformerThatAsksIsStopped(t *testing.T) {
 // back.
 func TestInformersOfServerThatFlaps(t *testing.T) {
 	for _, flap := range []time.Duration{500 * time.Millisecond, 5 * time.Second, 20 * time.Second} {
-		t.Run(flap.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
-				f := startTenants(w, 50, nil)
-				w.ResetRequests()
-				began := time.Now()
-				flaps := int(5 * time.Minute / flap / 2)
-				for range flaps {
-					heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
-					left := time.Now()
-					time.Sleep(flap)
-					if flap > time.Second { // else a connection may be lost while it is made
-						require.LessOrEqual(t, mostInASecond(f.dials.between(left, time.Now())), 2)
-					}
-					heal()
-					time.Sleep(flap)
-				}
-				require.LessOrEqual(t, len(f.dials.between(began, time.Now())), 2*600)
-				require.LessOrEqual(t, len(w.Requests()), 50*10*oracle.Requests)
-				time.Sleep(time.Minute)
+		harness.BubbleRun(t, flap.String(), informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+			f := startTenants(w, 50, nil)
+			w.ResetRequests()
+			began := time.Now()
+			flaps := int(5 * time.Minute / flap / 2)
+			for range flaps {
 				heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
-				time.Sleep(time.Minute)
+				left := time.Now()
+				time.Sleep(flap)
+				if flap > time.Second { // else a connection may be lost while it is made
+					require.LessOrEqual(t, mostInASecond(f.dials.between(left, time.Now())), 2)
+				}
 				heal()
-				f.requireBack()
-			})
+				time.Sleep(flap)
+			}
+			require.LessOrEqual(t, len(f.dials.between(began, time.Now())), 2*600)
+			require.LessOrEqual(t, len(w.Requests()), 50*10*oracle.Requests)
+			time.Sleep(time.Minute)
+			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			time.Sleep(time.Minute)
+			heal()
+			f.requireBack()
 		})
 	}
 }

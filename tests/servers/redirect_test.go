@@ -51,10 +51,8 @@ func TestRedirectToAnotherServerIsRefused(t *testing.T) {
 			harness.Bubble(t, informertest.Options{TLS: test.tls, Wrap: redirect}, func(t *testing.T, w *harness.World) {
 				config := w.Config()
 				config.BearerToken = "token"
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
 				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Second)
 				errs, _ := f.All()

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -37,8 +36,7 @@ func TestLongRetryAfterIsCutToFiveMinutes(t *testing.T) {
 				w.CreatePods("a/1")
 				var r harness.Recorder
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
+				defer harness.Settle(i.RunWithContext)()
 				require.ErrorContains(t, i.Status().LastError, "tomorrow")
 				w.CreatePods("a/2")
 				time.Sleep(4 * time.Minute)
@@ -122,8 +120,7 @@ func TestLongRetryAfterOfAnAuditIsCutToFiveMinutes(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: tomorrow}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		busy.Store(true)
 		began := time.Now()
 		report, err := i.Audit(t.Context(), informer.AuditOptions{})

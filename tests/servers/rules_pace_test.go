@@ -171,34 +171,32 @@ func TestRule11TheBackoffStartsAgainAfterAnOutage(t *testing.T) {
 		return !isDown
 	})
 	for name, synced := range map[string]bool{"while it watches": true, "before the first list": false} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: outage}, func(t *testing.T, w *harness.World) {
-				set(!synced)
-				w.CreatePods("a/1")
-				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute) // without a list, an outage of a minute
-				fail := func(lasts time.Duration) {
-					set(true)
-					w.CloseClientConnections()
-					time.Sleep(lasts)
-					set(false)
-				}
-				if synced {
-					fail(40 * time.Second)
-				}
+		harness.BubbleRun(t, name, informertest.Options{Wrap: outage}, func(t *testing.T, w *harness.World) {
+			set(!synced)
+			w.CreatePods("a/1")
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(time.Minute) // without a list, an outage of a minute
+			fail := func(lasts time.Duration) {
+				set(true)
+				w.CloseClientConnections()
+				time.Sleep(lasts)
 				set(false)
-				for i.Status().Phase != informer.PhaseWatching {
-					time.Sleep(time.Second)
-				}
-				time.Sleep(11 * time.Second)
-				fail(time.Second)
-				time.Sleep(4 * time.Second)
-				w.CreatePods("a/2")
-				synctest.Wait()
-				w.RequireState(&r)
-			})
+			}
+			if synced {
+				fail(40 * time.Second)
+			}
+			set(false)
+			for i.Status().Phase != informer.PhaseWatching {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(11 * time.Second)
+			fail(time.Second)
+			time.Sleep(4 * time.Second)
+			w.CreatePods("a/2")
+			synctest.Wait()
+			w.RequireState(&r)
 		})
 	}
 }

@@ -28,39 +28,36 @@ func TestRequestFailsWhereItsCallbackDoesNotReturn(t *testing.T) {
 		{"RoundTripper", "panics", func() { panic("callback") }, "panic: callback"},
 		{"RoundTripper", "ends its goroutine", runtime.Goexit, "ended its goroutine"},
 	} {
-		t.Run(test.where+" "+test.how, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var calls atomic.Int64
-				callback := func(where string) {
-					if where == test.where && calls.Add(1) <= 2 {
-						test.fail()
-					}
+		harness.BubbleRun(t, test.where+" "+test.how, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var calls atomic.Int64
+			callback := func(where string) {
+				if where == test.where && calls.Add(1) <= 2 {
+					test.fail()
 				}
-				config := w.Config()
-				config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(r *http.Request) (*http.Response, error) {
-						callback("RoundTripper")
-						return next.RoundTrip(r)
-					})
+			}
+			config := w.Config()
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					callback("RoundTripper")
+					return next.RoundTrip(r)
 				})
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
-				var r harness.Recorder
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{
-					ListerWatcher: factory.ForResourceWithOptions("", harness.Pods, func(*metav1.ListOptions) { callback("tweak") }),
-					Handler:       &r,
-					ErrorHandler:  f.Handle,
-				})
-				stop := harness.Start(i.RunWithContext)
-				<-i.HasSyncedChecker().Done()
-				stop()
-				require.Equal(t, []string{"add a/1 initial"}, r.Events())
-				errs, _ := f.All()
-				require.Len(t, errs, 2)
-				require.ErrorContains(t, errs[0], test.says)
 			})
+			factory, err := informer.NewDynamicListerWatcherFactory(config)
+			require.NoError(t, err)
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{
+				ListerWatcher: factory.ForResourceWithOptions("", harness.Pods, func(*metav1.ListOptions) { callback("tweak") }),
+				Handler:       &r,
+				ErrorHandler:  f.Handle,
+			})
+			stop := harness.Synced(i)
+			stop()
+			require.Equal(t, []string{"add a/1 initial"}, r.Events())
+			errs, _ := f.All()
+			require.Len(t, errs, 2)
+			require.ErrorContains(t, errs[0], test.says)
 		})
 	}
 }

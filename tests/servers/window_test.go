@@ -178,33 +178,29 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 	}{
 		"pages": {informer.ListModePaged, 3}, "whole": {informer.ListModeFull, 3}, "watch-list": {informer.ListModeWatchList, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
-				for n := range 10 {
-					_, err := w.Create(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/large-%02d", n), strings.Repeat("x", 1<<20)))
-					require.NoError(t, err)
-				}
-				blocked, unblock := context.WithCancel(context.Background())
-				config := w.Config()
-				config.DisableCompression = true
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
+		harness.BubbleRun(t, name, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+			for n := range 10 {
+				_, err := w.Create(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/large-%02d", n), strings.Repeat("x", 1<<20)))
 				require.NoError(t, err)
-				r, f := harness.Recorder{Before: func(string) { <-blocked.Done() }}, harness.Failures{}
-				i := harness.Follow(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r,
-					ExampleObject: &informer.RawObject{}, ErrorHandler: f.Handle, Budget: informer.NewBudget(2 << 20)})
-				defer harness.Start(i.RunWithContext)()
-				defer unblock()
-				time.Sleep(time.Minute)
-				require.False(t, i.HasSynced())
-				require.Len(t, w.Verbs(), 1)
-				unblock()
-				time.Sleep(time.Minute)
-				require.True(t, i.HasSynced())
-				w.RequireState(&r)
-				errs, _ := f.All()
-				require.Empty(t, errs)
-				require.Len(t, w.Verbs(), test.requests, "%v", w.Verbs())
-			})
+			}
+			blocked, unblock := context.WithCancel(context.Background())
+			config := w.Config()
+			config.DisableCompression = true
+			r, f := harness.Recorder{Before: func(string) { <-blocked.Done() }}, harness.Failures{}
+			i := harness.Follow(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: harness.ListerOf(t, config), Handler: &r,
+				ExampleObject: &informer.RawObject{}, ErrorHandler: f.Handle, Budget: informer.NewBudget(2 << 20)})
+			defer harness.Start(i.RunWithContext)()
+			defer unblock()
+			time.Sleep(time.Minute)
+			require.False(t, i.HasSynced())
+			require.Len(t, w.Verbs(), 1)
+			unblock()
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			w.RequireState(&r)
+			errs, _ := f.All()
+			require.Empty(t, errs)
+			require.Len(t, w.Verbs(), test.requests, "%v", w.Verbs())
 		})
 	}
 }

@@ -142,31 +142,29 @@ func heldUp(t *testing.T, w *harness.World, s *informer.SharedResourceVersionInf
 // has listed since.
 func TestAHandlerAddedAfterARestore(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				s := harness.Share(w, informer.InformerConfig{ListMode: mode})
-				defer harness.Start(s.RunWithContext)()
-				hangs, backup, release := heldUp(t, w, s)
-				w.Restore(backup)
-				late := &harness.Recorder{}
-				harness.AddHandler(t, s, late)
-				time.Sleep(time.Minute)
-				require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.Events())
-				for n := range 30 {
-					w.UpdatePod("a/0000", fmt.Sprint(n))
-				}
-				w.DeletePods("a/0001")
-				time.Sleep(time.Second)
-				w.RequireState(late)
-				release()
-				time.Sleep(time.Hour)
-				w.RequireState(late)
-				w.RequireState(hangs)
-				require.NotContains(t, late.Events(), "delete a/0002")
-				require.NotContains(t, late.Events(), "add a/0009")
-				w.RequireOneWatch()
-			})
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			s := harness.Share(w, informer.InformerConfig{ListMode: mode})
+			defer harness.Start(s.RunWithContext)()
+			hangs, backup, release := heldUp(t, w, s)
+			w.Restore(backup)
+			late := &harness.Recorder{}
+			harness.AddHandler(t, s, late)
+			time.Sleep(time.Minute)
+			require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.Events())
+			for n := range 30 {
+				w.UpdatePod("a/0000", fmt.Sprint(n))
+			}
+			w.DeletePods("a/0001")
+			time.Sleep(time.Second)
+			w.RequireState(late)
+			release()
+			time.Sleep(time.Hour)
+			w.RequireState(late)
+			w.RequireState(hangs)
+			require.NotContains(t, late.Events(), "delete a/0002")
+			require.NotContains(t, late.Events(), "add a/0009")
+			w.RequireOneWatch()
 		})
 	}
 }
@@ -180,8 +178,7 @@ func TestARestoreThatOneHandlerNotices(t *testing.T) {
 		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
 		early, late := &harness.Recorder{}, &harness.Recorder{}
 		harness.AddHandler(t, s, early)
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		backup := w.Backup()
 		w.UpdatePod("a/0001", "changed")
 		w.DeletePods("a/0002")
@@ -226,32 +223,29 @@ func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 // What cannot be read off the common watch, each handler skips, counts, and lists for.
 func TestSharedEventsThatCanNotBeRead(t *testing.T) {
 	for name, effect := range map[string]informertest.Effect{"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 64<<20)} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				s := harness.Share(w, informer.InformerConfig{})
-				all := []*harness.Recorder{{}, {}, {}}
-				for _, r := range all {
-					harness.AddHandler(t, s, r)
-				}
-				defer harness.Start(s.RunWithContext)()
-				synctest.Wait()
-				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: effect, Times: 1})
-				w.UpdatePod("a/0000", "readable")
-				w.DeletePods("a/0001")
-				w.UpdatePod("a/0002", "readable")
-				time.Sleep(time.Minute)
-				heal()
-				for _, h := range s.Handlers() {
-					require.EqualValues(t, 1, h.Status().Skipped, h.Name())
-				}
-				require.EqualValues(t, 3, s.Status().Skipped)
-				time.Sleep(time.Hour) // the watch ends in time
-				for _, r := range all {
-					w.RequireState(r)
-				}
-				w.RequireOneWatch()
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			s := harness.Share(w, informer.InformerConfig{})
+			all := []*harness.Recorder{{}, {}, {}}
+			for _, r := range all {
+				harness.AddHandler(t, s, r)
+			}
+			defer harness.Settle(s.RunWithContext)()
+			heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: effect, Times: 1})
+			w.UpdatePod("a/0000", "readable")
+			w.DeletePods("a/0001")
+			w.UpdatePod("a/0002", "readable")
+			time.Sleep(time.Minute)
+			heal()
+			for _, h := range s.Handlers() {
+				require.EqualValues(t, 1, h.Status().Skipped, h.Name())
+			}
+			require.EqualValues(t, 3, s.Status().Skipped)
+			time.Sleep(time.Hour) // the watch ends in time
+			for _, r := range all {
+				w.RequireState(r)
+			}
+			w.RequireOneWatch()
 		})
 	}
 }

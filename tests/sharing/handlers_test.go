@@ -33,8 +33,7 @@ func TestHandlerThatHangsBlocksNoOther(t *testing.T) {
 		harness.AddHandler(t, s, fast)
 		h, err := s.AddHandler(informer.HandlerConfig{Name: "hangs", Handler: hangs, Budget: informer.NewBudget(2000)})
 		require.NoError(t, err)
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		require.Equal(t, "pods/hangs", h.Name())
 		require.Zero(t, h.Status().ResourceVersion, "it has acknowledged nothing")
 		value := strings.Repeat("x", 1000)
@@ -44,15 +43,13 @@ func TestHandlerThatHangsBlocksNoOther(t *testing.T) {
 				time.Sleep(200 * time.Millisecond)
 			}
 		}
-		time.Sleep(200 * time.Millisecond)
-		synctest.Wait()
+		harness.Sleep(200 * time.Millisecond)
 		w.RequireState(fast)
 		require.False(t, h.HasSynced())
 		require.False(t, s.HasSynced())
 		require.LessOrEqual(t, w.Watching.Load(), int64(2))
 		close(held)
-		time.Sleep(time.Second)
-		synctest.Wait()
+		harness.Sleep(time.Second)
 		w.RequireState(hangs)
 		require.True(t, s.HasSynced())
 		require.EqualValues(t, 1, w.Watching.Load())
@@ -102,8 +99,7 @@ func TestRemovingAHandlerLeavesTheOthersAlone(t *testing.T) {
 		s := harness.Share(w, informer.InformerConfig{ErrorHandler: failed.Handle})
 		first, second := &harness.Recorder{}, &harness.Recorder{}
 		opener := harness.AddHandler(t, s, first)
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		other := harness.AddHandler(t, s, second)
 		synctest.Wait()
 		require.Len(t, s.Handlers(), 2)
@@ -179,39 +175,36 @@ func TestSharedForms(t *testing.T) {
 		"unstructured": {&unstructured.Unstructured{}, (*harness.World).Lister},
 		"of others":    {nil, others},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(5)...)
-				config := informer.InformerConfig{ListerWatcher: c.lister(w), ExampleObject: c.example, Prune: []string{"metadata.managedFields"}}
-				if !strings.HasPrefix(name, "raw") {
-					config.Transform = func(obj interface{}) (interface{}, error) {
-						labels := obj.(metav1.Object).GetLabels()
-						require.Empty(t, labels, "another handler's object")
-						obj.(metav1.Object).SetLabels(map[string]string{"seen": "yes"})
-						return obj, nil
-					}
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(5)...)
+			config := informer.InformerConfig{ListerWatcher: c.lister(w), ExampleObject: c.example, Prune: []string{"metadata.managedFields"}}
+			if !strings.HasPrefix(name, "raw") {
+				config.Transform = func(obj interface{}) (interface{}, error) {
+					labels := obj.(metav1.Object).GetLabels()
+					require.Empty(t, labels, "another handler's object")
+					obj.(metav1.Object).SetLabels(map[string]string{"seen": "yes"})
+					return obj, nil
 				}
-				s := harness.Share(w, config)
-				all := []*harness.Recorder{{}, {}, {}}
-				for _, r := range all[:2] {
-					harness.AddHandler(t, s, r)
-				}
-				defer harness.Start(s.RunWithContext)()
-				synctest.Wait()
-				w.UpdatePod("a/0001", "changed")
-				harness.AddHandler(t, s, all[2])
-				for n := range 50 {
-					w.UpdatePod(fmt.Sprintf("a/%04d", n%5), fmt.Sprint(n))
-				}
-				w.DeletePods("a/0003")
-				w.CreatePods("b/1")
-				time.Sleep(2 * time.Hour)
-				for i, h := range s.Handlers() {
-					w.RequireState(all[i])
-					require.NoError(t, h.Status().LastError)
-				}
-				w.RequireOneWatch()
-			})
+			}
+			s := harness.Share(w, config)
+			all := []*harness.Recorder{{}, {}, {}}
+			for _, r := range all[:2] {
+				harness.AddHandler(t, s, r)
+			}
+			defer harness.Settle(s.RunWithContext)()
+			w.UpdatePod("a/0001", "changed")
+			harness.AddHandler(t, s, all[2])
+			for n := range 50 {
+				w.UpdatePod(fmt.Sprintf("a/%04d", n%5), fmt.Sprint(n))
+			}
+			w.DeletePods("a/0003")
+			w.CreatePods("b/1")
+			time.Sleep(2 * time.Hour)
+			for i, h := range s.Handlers() {
+				w.RequireState(all[i])
+				require.NoError(t, h.Status().LastError)
+			}
+			w.RequireOneWatch()
 		})
 	}
 }
@@ -286,8 +279,7 @@ func TestASharedInformerRunsAgain(t *testing.T) {
 		require.Empty(t, s.LastSyncResourceVersion())
 		r := &harness.Recorder{}
 		harness.AddHandler(t, s, r)
-		stop := harness.Start(s.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(s.RunWithContext)
 		s.Run(nil) // returns
 		errs, _ := failed.All()
 		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
@@ -303,8 +295,7 @@ func TestASharedInformerRunsAgain(t *testing.T) {
 		w.DeletePods("a/0002")
 		late := &harness.Recorder{}
 		harness.AddHandler(t, s, late)
-		stop = harness.Start(s.RunWithContext)
-		synctest.Wait()
+		stop = harness.Settle(s.RunWithContext)
 		w.RequireState(r)
 		w.RequireState(late)
 		require.NotContains(t, strings.Join(r.Events(), " "), "add")
@@ -316,8 +307,7 @@ func TestASharedInformerRunsAgain(t *testing.T) {
 func TestASharedInformerWithoutHandlers(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		s := harness.Share(w, informer.InformerConfig{})
-		stop := harness.Start(s.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(s.RunWithContext)
 		require.True(t, s.HasSynced())
 		require.Equal(t, "pods", s.HasSyncedChecker().Name())
 		require.Empty(t, w.Requests())
@@ -383,8 +373,7 @@ func TestTheNewestOfOpaqueVersions(t *testing.T) {
 		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
 		harness.AddHandler(t, s, &harness.Recorder{})
 		harness.AddHandler(t, s, &harness.Recorder{})
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		require.Equal(t, w.ResourceVersion(), s.LastSyncResourceVersion())
 		require.Equal(t, w.ResourceVersion(), s.Status().ResourceVersion)
 		held := make(chan struct{})

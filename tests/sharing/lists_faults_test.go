@@ -183,20 +183,18 @@ func TestHandlersAtAServerWithoutWatchLists(t *testing.T) {
 		"unknown": informertest.RefuseWatchList(), "bad request": informertest.Status(http.StatusBadRequest),
 		"forbidden": informertest.Status(http.StatusForbidden), "endless": informertest.EndlessWatchList(),
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(5)...)
-				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch-list"}}, Effect: effect})
-				s := harness.Share(w, informer.InformerConfig{})
-				all := recorders(t, s, 3)
-				defer harness.Start(s.RunWithContext)()
-				time.Sleep(time.Minute)
-				require.True(t, s.HasSynced())
-				require.Equal(t, []string{"watch-list", "list limit=500"}, w.Lists())
-				for _, r := range all {
-					w.RequireState(r)
-				}
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(5)...)
+			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch-list"}}, Effect: effect})
+			s := harness.Share(w, informer.InformerConfig{})
+			all := recorders(t, s, 3)
+			defer harness.Start(s.RunWithContext)()
+			time.Sleep(time.Minute)
+			require.True(t, s.HasSynced())
+			require.Equal(t, []string{"watch-list", "list limit=500"}, w.Lists())
+			for _, r := range all {
+				w.RequireState(r)
+			}
 		})
 	}
 }

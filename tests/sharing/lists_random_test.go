@@ -109,58 +109,56 @@ func TestSharedListsOnAnyDay(t *testing.T) {
 	for seed := range uint64(60) {
 		dice := rand.New(rand.NewPCG(seed, 7))
 		mode := modes[dice.IntN(len(modes))]
-		t.Run(fmt.Sprint(seed, " ", mode), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{OpaqueVersions: dice.IntN(4) == 0, TLS: dice.IntN(3) == 0, Seed: seed + 1}, func(t *testing.T, w *harness.World) {
-				c := &sharingDay{World: w, dice: dice, size: 1 << dice.IntN(14)}
-				c.create(dice.IntN(300))
-				config := informer.InformerConfig{ListMode: mode, WatchListPageSize: int64(1 + dice.IntN(200))}
-				if dice.IntN(2) == 0 {
-					config.Budget = informer.NewBudget(int64(1+dice.IntN(400)) << 10)
-				}
-				c.informer = harness.Share(w, config)
-				for range 1 + dice.IntN(4) {
+		harness.BubbleRun(t, fmt.Sprint(seed, " ", mode), informertest.Options{OpaqueVersions: dice.IntN(4) == 0, TLS: dice.IntN(3) == 0, Seed: seed + 1}, func(t *testing.T, w *harness.World) {
+			c := &sharingDay{World: w, dice: dice, size: 1 << dice.IntN(14)}
+			c.create(dice.IntN(300))
+			config := informer.InformerConfig{ListMode: mode, WatchListPageSize: int64(1 + dice.IntN(200))}
+			if dice.IntN(2) == 0 {
+				config.Budget = informer.NewBudget(int64(1+dice.IntN(400)) << 10)
+			}
+			c.informer = harness.Share(w, config)
+			for range 1 + dice.IntN(4) {
+				c.add()
+			}
+			stop := harness.Start(c.informer.RunWithContext)
+			for range 15 + dice.IntN(20) {
+				switch dice.IntN(9) {
+				case 0:
 					c.add()
+				case 1:
+					c.remove()
+				case 2:
+					c.hurry()
+					stop()
+					stop = harness.Start(c.informer.RunWithContext)
+				case 3:
+					c.fault()
+				case 4:
+					w.CloseClientConnections()
+				case 5:
+					w.Compact()
+					w.CloseClientConnections()
+				case 6:
+					c.create(dice.IntN(10))
+				default:
+					c.change()
 				}
-				stop := harness.Start(c.informer.RunWithContext)
-				for range 15 + dice.IntN(20) {
-					switch dice.IntN(9) {
-					case 0:
-						c.add()
-					case 1:
-						c.remove()
-					case 2:
-						c.hurry()
-						stop()
-						stop = harness.Start(c.informer.RunWithContext)
-					case 3:
-						c.fault()
-					case 4:
-						w.CloseClientConnections()
-					case 5:
-						w.Compact()
-						w.CloseClientConnections()
-					case 6:
-						c.create(dice.IntN(10))
-					default:
-						c.change()
-					}
-					time.Sleep(time.Duration(dice.IntN(1 << dice.IntN(32))))
-				}
-				w.Heal()
-				c.hurry()
-				time.Sleep(3 * time.Hour)
-				for name := range c.objects {
-					_, _ = w.Update(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/%05d", name), "readable"))
-				}
-				time.Sleep(3 * time.Hour)
-				for _, p := range c.handlers {
-					require.True(t, p.HasSynced())
-					w.RequireState(p.Recorder)
-					require.Equal(t, informer.ReasonCurrent, p.Status().Condition.Reason, "%v", p.Status().Condition)
-				}
-				w.RequireOneWatch()
-				stop()
-			})
+				time.Sleep(time.Duration(dice.IntN(1 << dice.IntN(32))))
+			}
+			w.Heal()
+			c.hurry()
+			time.Sleep(3 * time.Hour)
+			for name := range c.objects {
+				_, _ = w.Update(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/%05d", name), "readable"))
+			}
+			time.Sleep(3 * time.Hour)
+			for _, p := range c.handlers {
+				require.True(t, p.HasSynced())
+				w.RequireState(p.Recorder)
+				require.Equal(t, informer.ReasonCurrent, p.Status().Condition.Reason, "%v", p.Status().Condition)
+			}
+			w.RequireOneWatch()
+			stop()
 		})
 	}
 }

@@ -35,10 +35,8 @@ var jointModes = map[informer.ListMode][]string{
 // forJointModes runs a test for each mode, in pages of two objects.
 func forJointModes(t *testing.T, opts informertest.Options, test func(t *testing.T, w *harness.World, c informer.InformerConfig)) {
 	for mode := range jointModes {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, opts, func(t *testing.T, w *harness.World) {
-				test(t, w, informer.InformerConfig{ListMode: mode, WatchListPageSize: 2})
-			})
+		harness.BubbleRun(t, mode.String(), opts, func(t *testing.T, w *harness.World) {
+			test(t, w, informer.InformerConfig{ListMode: mode, WatchListPageSize: 2})
 		})
 	}
 }
@@ -77,8 +75,7 @@ func TestHandlersThatStartTogetherShareAList(t *testing.T) {
 		w.CreatePods(harness.Keys(5)...)
 		s := harness.Share(w, c)
 		all := recorders(t, s, 3)
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		require.True(t, s.HasSynced())
 		require.Equal(t, jointModes[c.ListMode], w.Lists())
 		for _, r := range all {
@@ -120,8 +117,7 @@ func TestHandlersThatStartTogetherShareAListOfOthers(t *testing.T) {
 			_, err := s.AddEventHandler(informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { objects <- obj }})
 			require.NoError(t, err)
 		}
-		stop := harness.Start(s.RunWithContext)
-		synctest.Wait()
+		stop := harness.Settle(s.RunWithContext)
 		require.True(t, s.HasSynced())
 		require.EqualValues(t, 1, lists.Load())
 		require.EqualValues(t, 1, watches.Load())
@@ -342,8 +338,7 @@ func TestAHandlerWhoseCheckpointHangsHoldsUpTheOthersForASecond(t *testing.T) {
 		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Second - time.Nanosecond)
 		require.Empty(t, w.Lists())
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
+		harness.Sleep(time.Nanosecond)
 		require.Len(t, w.Lists(), 1)
 		for _, r := range all {
 			w.RequireState(r)

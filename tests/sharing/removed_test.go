@@ -66,36 +66,34 @@ func TestHandlerThatIsRemovedMeanwhileEndsNothingForTheOthers(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				s := harness.Share(w, informer.InformerConfig{})
-				returns, hanging := make(chan struct{}), make(chan struct{}, 1)
-				first := harness.AddHandler(t, s, &harness.Recorder{Before: func(call string) {
-					if call == "update a/0000" {
-						hanging <- struct{}{}
-						<-returns
-					}
-				}})
-				last := &harness.Recorder{}
-				harness.AddHandler(t, s, last)
-				defer harness.Start(s.RunWithContext)()
-				defer close(returns)
-				synctest.Wait()
-				if name == "audit" {
-					w.UpdatePod("a/0000", "changed") // an audit waits for what looks wrong
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			s := harness.Share(w, informer.InformerConfig{})
+			returns, hanging := make(chan struct{}), make(chan struct{}, 1)
+			first := harness.AddHandler(t, s, &harness.Recorder{Before: func(call string) {
+				if call == "update a/0000" {
+					hanging <- struct{}{}
+					<-returns
 				}
-				ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-				defer cancel()
-				ended := make(chan error, 1)
-				go func() { ended <- c.do(ctx, s) }()
-				<-hanging
-				synctest.Wait()
-				last.Forget()
-				s.RemoveHandler(first)
-				require.NoError(t, <-ended)
-				require.Equal(t, c.want, last.Events())
-			})
+			}})
+			last := &harness.Recorder{}
+			harness.AddHandler(t, s, last)
+			defer harness.Start(s.RunWithContext)()
+			defer close(returns)
+			synctest.Wait()
+			if name == "audit" {
+				w.UpdatePod("a/0000", "changed") // an audit waits for what looks wrong
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- c.do(ctx, s) }()
+			<-hanging
+			synctest.Wait()
+			last.Forget()
+			s.RemoveHandler(first)
+			require.NoError(t, <-ended)
+			require.Equal(t, c.want, last.Events())
 		})
 	}
 }
@@ -105,8 +103,7 @@ func TestBytesOfAWatchCountAfterItsHandlerHasGone(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		s := harness.Share(w, informer.InformerConfig{})
 		handlers := []*informer.HandlerRegistration{harness.AddHandler(t, s, &harness.Recorder{}), harness.AddHandler(t, s, &harness.Recorder{})}
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		w.CreatePods("a/0000")
 		synctest.Wait()
 		for _, h := range handlers {

@@ -44,50 +44,47 @@ func TestCheckpointOfAnotherShard(t *testing.T) {
 		"overlapping": {informer.Shard{Key: informer.ShardByUID, Start: 1 << 62, End: 3 << 62}, true},
 		"another key": {informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				for n := range 30 {
-					w.CreatePods(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			for n := range 30 {
+				w.CreatePods(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+			}
+			path := filepath.Join(t.TempDir(), "pods")
+			run := func(of informer.Shard) (*harness.Recorder, informer.ResourceVersionInformer) {
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: of, Checkpoint: informer.FileCheckpoint(path)})
+				stop := harness.Synced(i)
+				synctest.Wait()
+				stop()
+				require.NoError(t, i.Status().CheckpointError)
+				require.Equal(t, len(shardOf(w, harness.Pods, of)), i.Status().Objects)
+				require.Equal(t, of, i.Status().Shard)
+				return &r, i
+			}
+			first, _ := run(half)
+			uids := uids(w)
+			for n := range 10 {
+				w.DeletePods(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+			}
+			w.ResetRequests()
+			second, i := run(test.to)
+			require.Equal(t, test.lists, len(w.Lists()) > 0)
+			require.Equal(t, test.lists, i.Status().ResumedFrom == "")
+			told := strings.NewReplacer(" initial", "", " unknown", "").Replace(strings.Join(second.Events(), "\n") + "\n")
+			common := 0
+			for k, uid := range uids {
+				namespace, _, _ := strings.Cut(k, "/")
+				_, exists := shardOf(w, harness.Pods, informer.Shard{})[k]
+				wasIn, isIn := half.Includes(namespace, uid), test.to.Includes(namespace, uid)
+				if wasIn && isIn {
+					common++
+					require.Contains(t, first.Events(), "add "+k+" initial")
 				}
-				path := filepath.Join(t.TempDir(), "pods")
-				run := func(of informer.Shard) (*harness.Recorder, informer.ResourceVersionInformer) {
-					var r harness.Recorder
-					i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: of, Checkpoint: informer.FileCheckpoint(path)})
-					stop := harness.Start(i.RunWithContext)
-					<-i.HasSyncedChecker().Done()
-					synctest.Wait()
-					stop()
-					require.NoError(t, i.Status().CheckpointError)
-					require.Equal(t, len(shardOf(w, harness.Pods, of)), i.Status().Objects)
-					require.Equal(t, of, i.Status().Shard)
-					return &r, i
-				}
-				first, _ := run(half)
-				uids := uids(w)
-				for n := range 10 {
-					w.DeletePods(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
-				}
-				w.ResetRequests()
-				second, i := run(test.to)
-				require.Equal(t, test.lists, len(w.Lists()) > 0)
-				require.Equal(t, test.lists, i.Status().ResumedFrom == "")
-				told := strings.NewReplacer(" initial", "", " unknown", "").Replace(strings.Join(second.Events(), "\n") + "\n")
-				common := 0
-				for k, uid := range uids {
-					namespace, _, _ := strings.Cut(k, "/")
-					_, exists := shardOf(w, harness.Pods, informer.Shard{})[k]
-					wasIn, isIn := half.Includes(namespace, uid), test.to.Includes(namespace, uid)
-					if wasIn && isIn {
-						common++
-						require.Contains(t, first.Events(), "add "+k+" initial")
-					}
-					require.Equal(t, wasIn && isIn && !exists, strings.Contains(told, "delete "+k+"\n"), k)
-					require.Equal(t, !wasIn && isIn && exists, strings.Contains(told, "add "+k+"\n"), k)
-				}
-				require.Positive(t, common)
-				_, third := run(test.to)
-				require.NotEmpty(t, third.Status().ResumedFrom)
-			})
+				require.Equal(t, wasIn && isIn && !exists, strings.Contains(told, "delete "+k+"\n"), k)
+				require.Equal(t, !wasIn && isIn && exists, strings.Contains(told, "add "+k+"\n"), k)
+			}
+			require.Positive(t, common)
+			_, third := run(test.to)
+			require.NotEmpty(t, third.Status().ResumedFrom)
 		})
 	}
 }
@@ -100,8 +97,7 @@ func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "pods")
 		var whole harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &whole, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		stop()
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -115,8 +111,7 @@ func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
 			copied := fmt.Sprint(path, n)
 			require.NoError(t, os.WriteFile(copied, content, 0o600))
 			i := harness.Follow(w, informer.InformerConfig{Handler: &handlers[n], Shard: part, Checkpoint: informer.FileCheckpoint(copied)})
-			defer harness.Start(i.RunWithContext)()
-			<-i.HasSyncedChecker().Done()
+			defer harness.Synced(i)()
 			synctest.Wait()
 			require.Equal(t, len(shardOf(w, harness.Pods, part)), i.Status().Objects)
 		}
@@ -139,8 +134,7 @@ func TestListAfterACheckpointOfAPartIsNotOlder(t *testing.T) {
 		w.CreatePods(harness.Keys(20)...)
 		path := filepath.Join(t.TempDir(), "pods")
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		w.DeletePods(harness.Keys(20)...)
 		time.Sleep(time.Minute)
 		stop()
@@ -169,8 +163,7 @@ func TestInformerListsAfterAnotherShardHasUsedItsStorage(t *testing.T) {
 		})
 		part := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, Shard: half})
 		for _, of := range []informer.ResourceVersionInformer{i, part} {
-			stop := harness.Start(of.RunWithContext)
-			<-of.HasSyncedChecker().Done()
+			stop := harness.Synced(of)
 			synctest.Wait()
 			stop()
 		}
@@ -183,8 +176,7 @@ func TestInformerListsAfterAnotherShardHasUsedItsStorage(t *testing.T) {
 		require.Equal(t, 20, storage.Len())
 
 		next := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path)})
-		defer harness.Start(next.RunWithContext)()
-		<-next.HasSyncedChecker().Done()
+		defer harness.Synced(next)()
 		require.NotEmpty(t, next.Status().ResumedFrom)
 		require.Equal(t, 20, next.Status().Objects)
 	})
@@ -197,8 +189,7 @@ func TestListDeletesNothingBeyondTheShard(t *testing.T) {
 		w.CreatePods(harness.Keys(20)...)
 		storage, r := informer.NewResourceVersionStorage(), &harness.Recorder{}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Storage: storage, Shard: half})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		objects, err := w.List(harness.Pods, "")
 		require.NoError(t, err)
 		for _, o := range objects {

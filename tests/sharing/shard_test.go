@@ -83,50 +83,47 @@ func TestShardsMakeUpTheWhole(t *testing.T) {
 	for name, form := range forms {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 			for _, known := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%v/known=%v", name, mode, known), func(t *testing.T) {
-					harness.Bubble(t, informertest.Options{ShardedListAndWatch: known}, func(t *testing.T, w *harness.World) {
-						for _, k := range harness.Keys(40) {
+				harness.BubbleRun(t, fmt.Sprintf("%s/%v/known=%v", name, mode, known), informertest.Options{ShardedListAndWatch: known}, func(t *testing.T, w *harness.World) {
+					for _, k := range harness.Keys(40) {
+						_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "1"))
+						require.NoError(t, err)
+					}
+					shards := informer.Shard{}.Split(3)
+					handlers := make([]harness.Recorder, len(shards))
+					for n, s := range shards {
+						i := harness.Follow(w, informer.InformerConfig{
+							ListerWatcher: listerOf(w, form.gvr, form.protobuf), ExampleObject: form.example, Handler: &handlers[n], Shard: s,
+							ListMode: mode, WatchListPageSize: 7,
+						})
+						defer harness.Synced(i)()
+					}
+					check := func() {
+						t.Helper()
+						synctest.Wait()
+						for n, s := range shards {
+							require.Equal(t, shardOf(w, form.gvr, s), handlers[n].State(), "shard %d", n)
+						}
+					}
+					check()
+					for n, k := range harness.Keys(60) {
+						switch {
+						case n >= 40:
 							_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "1"))
 							require.NoError(t, err)
+						case n%3 == 0:
+							_, err := w.Update(form.gvr, harness.Object(form.gvr, k, "2"))
+							require.NoError(t, err)
+						case n%3 == 1: // the next object of the name may be in another shard
+							name, _ := cache.ParseObjectName(k)
+							require.NoError(t, w.Delete(form.gvr, name.Namespace, name.Name))
+							_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "3"))
+							require.NoError(t, err)
 						}
-						shards := informer.Shard{}.Split(3)
-						handlers := make([]harness.Recorder, len(shards))
-						for n, s := range shards {
-							i := harness.Follow(w, informer.InformerConfig{
-								ListerWatcher: listerOf(w, form.gvr, form.protobuf), ExampleObject: form.example, Handler: &handlers[n], Shard: s,
-								ListMode: mode, WatchListPageSize: 7,
-							})
-							defer harness.Start(i.RunWithContext)()
-							<-i.HasSyncedChecker().Done()
-						}
-						check := func() {
-							t.Helper()
-							synctest.Wait()
-							for n, s := range shards {
-								require.Equal(t, shardOf(w, form.gvr, s), handlers[n].State(), "shard %d", n)
-							}
-						}
-						check()
-						for n, k := range harness.Keys(60) {
-							switch {
-							case n >= 40:
-								_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "1"))
-								require.NoError(t, err)
-							case n%3 == 0:
-								_, err := w.Update(form.gvr, harness.Object(form.gvr, k, "2"))
-								require.NoError(t, err)
-							case n%3 == 1: // the next object of the name may be in another shard
-								name, _ := cache.ParseObjectName(k)
-								require.NoError(t, w.Delete(form.gvr, name.Namespace, name.Name))
-								_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "3"))
-								require.NoError(t, err)
-							}
-						}
-						check()
-						sharded, whole := asked(w)
-						require.Positive(t, sharded)
-						require.Zero(t, whole)
-					})
+					}
+					check()
+					sharded, whole := asked(w)
+					require.Positive(t, sharded)
+					require.Zero(t, whole)
 				})
 			}
 		}
@@ -144,8 +141,7 @@ func TestShardByNamespace(t *testing.T) {
 		for _, s := range shards {
 			var r harness.Recorder
 			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: s})
-			defer harness.Start(i.RunWithContext)()
-			<-i.HasSyncedChecker().Done()
+			defer harness.Synced(i)()
 			require.Equal(t, shardOf(w, harness.Pods, s), r.State())
 			for k := range r.State() {
 				namespace, _, _ := strings.Cut(k, "/")
@@ -167,8 +163,7 @@ func TestShardOfForeignListerWatcher(t *testing.T) {
 		lw := &cache.ListWatch{ListWithContextFunc: own.ListWithContext, WatchFuncWithContext: own.WatchWithContext}
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: &r, Shard: half})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		require.Equal(t, shardOf(w, harness.Pods, half), r.State())
 		w.CreatePods("b/1", "b/2", "b/3", "b/4")
 		w.DeletePods(harness.Keys(10)...)
@@ -191,27 +186,24 @@ func TestServerRefusesShard(t *testing.T) {
 		return true
 	})
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(20)...)
-				var r harness.Recorder
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: half, ListMode: mode, WatchListPageSize: 6, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				<-i.HasSyncedChecker().Done()
-				require.Equal(t, shardOf(w, harness.Pods, half), r.State())
-				sharded, _ := asked(w)
-				require.Equal(t, 1, sharded)
-				errs, _ := f.All()
-				require.Empty(t, errs)
-				time.Sleep(59 * time.Minute)
-				sharded, _ = asked(w)
-				require.Equal(t, 1, sharded)
-				time.Sleep(time.Hour)
-				sharded, _ = asked(w)
-				require.Greater(t, sharded, 1, "it is tried again")
-				require.Nil(t, i.Status().Fallback)
-			})
+		harness.BubbleRun(t, mode.String(), informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(20)...)
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: half, ListMode: mode, WatchListPageSize: 6, ErrorHandler: f.Handle})
+			defer harness.Synced(i)()
+			require.Equal(t, shardOf(w, harness.Pods, half), r.State())
+			sharded, _ := asked(w)
+			require.Equal(t, 1, sharded)
+			errs, _ := f.All()
+			require.Empty(t, errs)
+			time.Sleep(59 * time.Minute)
+			sharded, _ = asked(w)
+			require.Equal(t, 1, sharded)
+			time.Sleep(time.Hour)
+			sharded, _ = asked(w)
+			require.Greater(t, sharded, 1, "it is tried again")
+			require.Nil(t, i.Status().Fallback)
 		})
 	}
 }
@@ -228,29 +220,26 @@ func TestServerListsAnotherShard(t *testing.T) {
 		return true
 	})
 	for _, gvr := range []schema.GroupVersionResource{harness.Pods, harness.Widgets} {
-		t.Run(gvr.Resource, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: proxy, ShardedListAndWatch: true}, func(t *testing.T, w *harness.World) {
-				for _, k := range harness.Keys(20) {
-					_, err := w.Create(gvr, harness.Object(gvr, k, "1"))
-					require.NoError(t, err)
-				}
-				storage := informer.NewResourceVersionStorage()
-				versions := map[string]interface{}{}
-				for k, v := range shardOf(w, gvr, half) {
-					versions[k] = v
-				}
-				require.NoError(t, storage.Replace(versions))
-				var r harness.Recorder
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: listerOf(w, gvr, false), Handler: &r, Shard: half, Storage: storage, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				<-i.HasSyncedChecker().Done()
-				require.NotContains(t, strings.Join(r.Events(), "\n"), "delete")
-				require.Equal(t, shardOf(w, gvr, half), r.State())
-				errs, _ := f.All()
-				require.Len(t, errs, 1)
-				require.ErrorContains(t, errs[0], "the server has listed the shard")
-			})
+		harness.BubbleRun(t, gvr.Resource, informertest.Options{Wrap: proxy, ShardedListAndWatch: true}, func(t *testing.T, w *harness.World) {
+			for _, k := range harness.Keys(20) {
+				_, err := w.Create(gvr, harness.Object(gvr, k, "1"))
+				require.NoError(t, err)
+			}
+			storage := informer.NewResourceVersionStorage()
+			versions := map[string]interface{}{}
+			for k, v := range shardOf(w, gvr, half) {
+				versions[k] = v
+			}
+			require.NoError(t, storage.Replace(versions))
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: listerOf(w, gvr, false), Handler: &r, Shard: half, Storage: storage, ErrorHandler: f.Handle})
+			defer harness.Synced(i)()
+			require.NotContains(t, strings.Join(r.Events(), "\n"), "delete")
+			require.Equal(t, shardOf(w, gvr, half), r.State())
+			errs, _ := f.All()
+			require.Len(t, errs, 1)
+			require.ErrorContains(t, errs[0], "the server has listed the shard")
 		})
 	}
 }
@@ -262,14 +251,12 @@ func TestStorageBeyondTheShard(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		var all harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{Handler: &all, Storage: storage})
-		stop := harness.Start(i.RunWithContext)
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		stop()
 
 		var r harness.Recorder
 		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, Shard: half})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		for _, event := range r.Events() {
 			require.True(t, strings.HasPrefix(event, "sync "), event)
 		}

@@ -40,8 +40,7 @@ func inAudit(t *testing.T, n int, opts informertest.Options, c informer.Informer
 			c.Handler = a.Recorder
 		}
 		a.ResourceVersionInformer = harness.Follow(w, c)
-		defer harness.Start(a.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(a.RunWithContext)()
 		require.True(t, a.HasSynced())
 		a.Forget()
 		test(t, a)
@@ -160,8 +159,7 @@ func TestAuditOfManyMissingObjectsEndsSoon(t *testing.T) {
 		require.NoError(t, err)
 		r, storage := &harness.Recorder{}, informer.NewResourceVersionStorage()
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lists.ForResource("", harness.Pods), Handler: r, Storage: storage})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		for _, key := range keys {
 			require.NoError(t, storage.Delete(harness.Pod(key, "")))
@@ -323,60 +321,49 @@ func TestAuditIsPaced(t *testing.T) {
 }
 
 func TestAuditThatCannotBeSaysWhy(t *testing.T) {
-	t.Run("not running", func(t *testing.T) {
-		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-			_, err := i.Audit(t.Context(), informer.AuditOptions{})
-			require.ErrorIs(t, err, informer.ErrNotRunning)
-			require.ErrorContains(t, err, "pods")
-			stop := harness.Start(i.RunWithContext)
-			synctest.Wait()
-			stop()
-			_, err = i.Audit(t.Context(), informer.AuditOptions{})
-			require.ErrorIs(t, err, informer.ErrNotRunning)
-		})
+	harness.BubbleRun(t, "not running", informertest.Options{}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		_, err := i.Audit(t.Context(), informer.AuditOptions{})
+		require.ErrorIs(t, err, informer.ErrNotRunning)
+		require.ErrorContains(t, err, "pods")
+		stop := harness.Settle(i.RunWithContext)
+		stop()
+		_, err = i.Audit(t.Context(), informer.AuditOptions{})
+		require.ErrorIs(t, err, informer.ErrNotRunning)
 	})
-	t.Run("not synced", func(t *testing.T) {
-		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-			w.Inject(mustFault(t, "500"))
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-			defer harness.Start(i.RunWithContext)()
-			synctest.Wait()
-			_, err := i.Audit(t.Context(), informer.AuditOptions{})
-			require.ErrorIs(t, err, informer.ErrNotSynced)
-		})
+	harness.BubbleRun(t, "not synced", informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.Inject(mustFault(t, "500"))
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Settle(i.RunWithContext)()
+		_, err := i.Audit(t.Context(), informer.AuditOptions{})
+		require.ErrorIs(t, err, informer.ErrNotSynced)
 	})
-	t.Run("foreign ListerWatcher", func(t *testing.T) {
-		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: opaqueLister{w.Lister()}})
-			_, err := i.Audit(t.Context(), informer.AuditOptions{})
-			require.ErrorIs(t, err, informer.ErrNoMetadata)
-		})
+	harness.BubbleRun(t, "foreign ListerWatcher", informertest.Options{}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: opaqueLister{w.Lister()}})
+		_, err := i.Audit(t.Context(), informer.AuditOptions{})
+		require.ErrorIs(t, err, informer.ErrNoMetadata)
 	})
-	t.Run("ends while it waits", func(t *testing.T) {
-		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-			w.CreatePods(harness.Keys(3)...)
-			storage := informer.NewResourceVersionStorage()
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage})
-			stop := harness.Start(i.RunWithContext)
-			synctest.Wait()
-			_, err := w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/other", ""))
-			require.NoError(t, err)
-			require.NoError(t, storage.Add(harness.PartialObject("b", "gone", "2", "")))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err = i.Audit(ctx, informer.AuditOptions{})
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, "after 3 objects of the server: waiting until the informer has acknowledged version")
-			over := make(chan error)
-			go func() {
-				_, err := i.Audit(t.Context(), informer.AuditOptions{})
-				over <- err
-			}()
-			synctest.Wait()
-			stop()
-			require.ErrorIs(t, <-over, informer.ErrStopped)
-		})
+	harness.BubbleRun(t, "ends while it waits", informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		storage := informer.NewResourceVersionStorage()
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage})
+		stop := harness.Settle(i.RunWithContext)
+		_, err := w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/other", ""))
+		require.NoError(t, err)
+		require.NoError(t, storage.Add(harness.PartialObject("b", "gone", "2", "")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = i.Audit(ctx, informer.AuditOptions{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "after 3 objects of the server: waiting until the informer has acknowledged version")
+		over := make(chan error)
+		go func() {
+			_, err := i.Audit(t.Context(), informer.AuditOptions{})
+			over <- err
+		}()
+		synctest.Wait()
+		stop()
+		require.ErrorIs(t, <-over, informer.ErrStopped)
 	})
 	t.Run("opaque versions", func(t *testing.T) {
 		inAudit(t, 3, informertest.Options{OpaqueVersions: true}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
@@ -430,8 +417,7 @@ func TestAuditSelectsAsTheInformerDoes(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		lw := informer.NewFilteredListerWatcher(w.Lister(), func(opts *metav1.ListOptions) { opts.LabelSelector = "app=mine" })
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, ListerWatcher: lw})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		r, err := i.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 1, r.Objects)
@@ -556,8 +542,7 @@ func TestAuditOfASharedInformerAuditsItsHandlers(t *testing.T) {
 			_, err := s.AddHandler(informer.HandlerConfig{Handler: handlers[n], Storage: storages[n]})
 			require.NoError(t, err)
 		}
-		defer harness.Start(s.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		r, err := s.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Zero(t, r.Differences())

@@ -114,26 +114,24 @@ func (l logbook) outages(t *testing.T) (outages []string) {
 // A start that is well is one line, also where it resumes.
 func TestHealthyStartIsOneLine(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(40)...)
-				checkpoint, log := &harness.MemoryCheckpoint{}, newLogbook()
-				for range 2 {
-					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-						ListerWatcher: w.Lister(), ListMode: mode, Checkpoint: checkpoint,
-						Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(100 * time.Millisecond) }},
-					})
-					stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
-					time.Sleep(time.Hour)
-					stop()
-				}
-				lines := log.lines()
-				require.Len(t, lines, 2)
-				require.Equal(t, lineSynced, lines[0].message)
-				require.Equal(t, map[string]string{"informer": "pods", "objects": "40", "took": "4s"}, lines[0].values)
-				require.Equal(t, lineResumed, lines[1].message)
-				require.Equal(t, map[string]string{"informer": "pods", "from": "41"}, lines[1].values)
-			})
+		harness.BubbleRun(t, fmt.Sprint(mode), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(40)...)
+			checkpoint, log := &harness.MemoryCheckpoint{}, newLogbook()
+			for range 2 {
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+					ListerWatcher: w.Lister(), ListMode: mode, Checkpoint: checkpoint,
+					Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(100 * time.Millisecond) }},
+				})
+				stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
+				time.Sleep(time.Hour)
+				stop()
+			}
+			lines := log.lines()
+			require.Len(t, lines, 2)
+			require.Equal(t, lineSynced, lines[0].message)
+			require.Equal(t, map[string]string{"informer": "pods", "objects": "40", "took": "4s"}, lines[0].values)
+			require.Equal(t, lineResumed, lines[1].message)
+			require.Equal(t, map[string]string{"informer": "pods", "from": "41"}, lines[1].values)
 		})
 	}
 }

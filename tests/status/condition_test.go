@@ -81,34 +81,32 @@ func TestConditionTellsWhatFailsAtTheServer(t *testing.T) {
 		"unavailable for long": {informertest.Fault{Effect: informertest.Status(503).RetryAfter(time.Minute)}, informer.ReasonThrottled},
 		"bad request":          {informertest.Fault{Effect: informertest.Status(400)}, informer.ReasonFailing},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-				require.Equal(t, informer.Condition{Reason: informer.ReasonNotStarted, Message: "Run was not called"}, i.Status().Condition)
-				for round := range 2 {
-					heal := w.Inject(test.fault)
-					began := time.Now()
-					if round == 0 {
-						defer harness.Start(i.RunWithContext)()
-					} else {
-						w.CloseClientConnections()
-					}
-					time.Sleep(time.Second)
-					for range 10 {
-						time.Sleep(3 * time.Minute)
-						c := i.Status().Condition
-						requireCondition(t, test.reason, began, time.Minute, c)
-						require.NotEmpty(t, c.Message)
-					}
-					if round == 0 {
-						require.True(t, began.Equal(i.Status().Condition.Since), "the first request has failed at once")
-					}
-					healed := time.Now()
-					heal()
-					time.Sleep(5 * time.Minute)
-					requireCondition(t, informer.ReasonCurrent, healed, 2*time.Minute, i.Status().Condition)
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+			require.Equal(t, informer.Condition{Reason: informer.ReasonNotStarted, Message: "Run was not called"}, i.Status().Condition)
+			for round := range 2 {
+				heal := w.Inject(test.fault)
+				began := time.Now()
+				if round == 0 {
+					defer harness.Start(i.RunWithContext)()
+				} else {
+					w.CloseClientConnections()
 				}
-			})
+				time.Sleep(time.Second)
+				for range 10 {
+					time.Sleep(3 * time.Minute)
+					c := i.Status().Condition
+					requireCondition(t, test.reason, began, time.Minute, c)
+					require.NotEmpty(t, c.Message)
+				}
+				if round == 0 {
+					require.True(t, began.Equal(i.Status().Condition.Since), "the first request has failed at once")
+				}
+				healed := time.Now()
+				heal()
+				time.Sleep(5 * time.Minute)
+				requireCondition(t, informer.ReasonCurrent, healed, 2*time.Minute, i.Status().Condition)
+			}
 		})
 	}
 }
@@ -381,28 +379,26 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 // informer up then is its handler.
 func TestConditionOfAServerThatIsBackWhileItsListIsDelivered(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(100)...)
-				heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
-				i := harness.Follow(w, informer.InformerConfig{
-					ListMode: mode, WatchListPageSize: 10, Workers: 1, Budget: informer.NewBudget(1), // so that reading waits for the handler
-					Handler: &harness.Recorder{Before: func(string) { time.Sleep(time.Minute) }},
-				})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(10 * time.Minute)
-				require.Equal(t, informer.ReasonServerUnreachable, i.Status().Condition.Reason)
-				heal()
-				time.Sleep(2 * time.Minute)
-				for range 30 {
-					time.Sleep(time.Minute)
-					s := i.Status()
-					require.False(t, s.Listed, "the list is under way")
-					require.Contains(t, []informer.ConditionReason{informer.ReasonHandlerSlow, informer.ReasonListing}, s.Condition.Reason, s.Condition.Message)
-					require.NoError(t, s.LastError)
-				}
-				require.Equal(t, informer.ReasonHandlerSlow, i.Status().Condition.Reason)
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(100)...)
+			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			i := harness.Follow(w, informer.InformerConfig{
+				ListMode: mode, WatchListPageSize: 10, Workers: 1, Budget: informer.NewBudget(1), // so that reading waits for the handler
+				Handler: &harness.Recorder{Before: func(string) { time.Sleep(time.Minute) }},
 			})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(10 * time.Minute)
+			require.Equal(t, informer.ReasonServerUnreachable, i.Status().Condition.Reason)
+			heal()
+			time.Sleep(2 * time.Minute)
+			for range 30 {
+				time.Sleep(time.Minute)
+				s := i.Status()
+				require.False(t, s.Listed, "the list is under way")
+				require.Contains(t, []informer.ConditionReason{informer.ReasonHandlerSlow, informer.ReasonListing}, s.Condition.Reason, s.Condition.Message)
+				require.NoError(t, s.LastError)
+			}
+			require.Equal(t, informer.ReasonHandlerSlow, i.Status().Condition.Reason)
 		})
 	}
 }

@@ -73,9 +73,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 				return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 			})
 		})
-		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(w.T, err)
-		c.ListerWatcher = factory.ForResource("", harness.Pods)
+		c.ListerWatcher = harness.ListerOf(w.T, config)
 	}
 	isUnauthorized := func(t *testing.T, err error) {
 		require.ErrorContains(t, err, "xxxxx")
@@ -97,9 +95,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 					return &http.Response{StatusCode: 422, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 				})
 			})
-			factory, err := informer.NewDynamicListerWatcherFactory(config)
-			require.NoError(w.T, err)
-			c.ListerWatcher = factory.ForResource("", harness.Pods)
+			c.ListerWatcher = harness.ListerOf(w.T, config)
 		}, func(s informer.Status) error { return s.Fallback }, isUnauthorized},
 		"ListerWatcher": {func(_ *harness.World, c *informer.InformerConfig) {
 			c.ListerWatcher = &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, secret }}
@@ -167,24 +163,20 @@ func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
 	const token = "opaque"
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		for own, want := range map[string]string{token: "no session of xxxxxx is known", "another token": "no session of opaque is known"} {
-			t.Run(fmt.Sprint(mode, " ", own), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					config := w.Config()
-					config.BearerToken = own
-					config.Wrap(func(http.RoundTripper) http.RoundTripper {
-						return roundTrip(func(r *http.Request) (*http.Response, error) {
-							const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":401,"reason":"Unauthorized","message":"no session of ` + token + ` is known"}`
-							return &http.Response{StatusCode: 401, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-						})
+			harness.BubbleRun(t, fmt.Sprint(mode, " ", own), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				config := w.Config()
+				config.BearerToken = own
+				config.Wrap(func(http.RoundTripper) http.RoundTripper {
+					return roundTrip(func(r *http.Request) (*http.Response, error) {
+						const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":401,"reason":"Unauthorized","message":"no session of ` + token + ` is known"}`
+						return &http.Response{StatusCode: 401, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 					})
-					factory, err := informer.NewDynamicListerWatcherFactory(config)
-					require.NoError(t, err)
-					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: factory.ForResource("", harness.Pods), ListMode: mode})
-					defer harness.Start(i.RunWithContext)()
-					time.Sleep(time.Second)
-					require.Equal(t, informer.ReasonUnauthorized, i.Status().Condition.Reason)
-					require.Contains(t, i.Status().Condition.Message, want)
 				})
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: harness.ListerOf(t, config), ListMode: mode})
+				defer harness.Start(i.RunWithContext)()
+				time.Sleep(time.Second)
+				require.Equal(t, informer.ReasonUnauthorized, i.Status().Condition.Reason)
+				require.Contains(t, i.Status().Condition.Message, want)
 			})
 		}
 	}

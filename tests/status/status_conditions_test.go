@@ -34,32 +34,30 @@ func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 		"no checkpoint":      {func(*harness.World, []byte) []byte { return []byte("#!/bin/sh\nexit 0\n") }, informer.ErrCheckpointFormat},
 		"of a newer version": {func(_ *harness.World, content []byte) []byte { content[9] += 9; return content }, informer.ErrCheckpointVersion},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreateKubeSystem()
-				w.CreatePods(harness.Keys(3)...)
-				path := filepath.Join(t.TempDir(), "pods")
-				require.NoError(t, os.WriteFile(path, test.spoil(w, w.Lived(&harness.Recorder{}).Bytes()), 0o600))
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
-				require.Equal(t, path, i.Status().Checkpoint)
-				require.NoError(t, i.Status().CheckpointError)
-				for range 2 {
-					stop := w.Run(i)
-					for range 3 {
-						time.Sleep(time.Hour)
-						status := i.Status()
-						harness.RequireAwaited(t, i, test.reason)
-						var unused *informer.UnusedCheckpointError
-						require.ErrorAs(t, status.CheckpointError, &unused)
-						require.Equal(t, path, unused.Checkpoint)
-						require.ErrorContains(t, status.CheckpointError, path)
-					}
-					stop()
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(3)...)
+			path := filepath.Join(t.TempDir(), "pods")
+			require.NoError(t, os.WriteFile(path, test.spoil(w, w.Lived(&harness.Recorder{}).Bytes()), 0o600))
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+			require.Equal(t, path, i.Status().Checkpoint)
+			require.NoError(t, i.Status().CheckpointError)
+			for range 2 {
+				stop := w.Run(i)
+				for range 3 {
+					time.Sleep(time.Hour)
+					status := i.Status()
+					harness.RequireAwaited(t, i, test.reason)
+					var unused *informer.UnusedCheckpointError
+					require.ErrorAs(t, status.CheckpointError, &unused)
+					require.Equal(t, path, unused.Checkpoint)
+					require.ErrorContains(t, status.CheckpointError, path)
 				}
-				errs, _ := f.All()
-				require.ErrorContains(t, errs[0], path)
-			})
+				stop()
+			}
+			errs, _ := f.All()
+			require.ErrorContains(t, errs[0], path)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package status_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,8 +23,7 @@ func TestDefaultErrorHandlerDoesNotSleepInABubble(t *testing.T) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: w.Lister(), ListMode: informer.ListModePaged, Handler: &r,
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Error(t, i.Status().LastError)
 		time.Sleep(time.Minute)
 		w.RequireState(&r)

@@ -29,29 +29,26 @@ func age(i interface{ Status() informer.Status }) time.Duration {
 // Of a quiet resource each bookmark proves that nothing has happened.
 func TestCurrentAsOfAQuietWatch(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList, informer.ListModeFull} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
-				require.Zero(t, i.Status().CurrentAsOf)
-				began := time.Now()
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				if mode == informer.ListModeFull {
-					require.Zero(t, i.Status().CurrentAsOf, "the server's cache may be old")
-				} else {
-					require.Equal(t, began, i.Status().CurrentAsOf, "the list was asked for then")
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
+			require.Zero(t, i.Status().CurrentAsOf)
+			began := time.Now()
+			defer harness.Settle(i.RunWithContext)()
+			if mode == informer.ListModeFull {
+				require.Zero(t, i.Status().CurrentAsOf, "the server's cache may be old")
+			} else {
+				require.Equal(t, began, i.Status().CurrentAsOf, "the list was asked for then")
+			}
+			for last := i.Status().CurrentAsOf; time.Since(began) < 2*time.Hour; {
+				time.Sleep(7 * time.Second)
+				now := i.Status().CurrentAsOf
+				require.False(t, now.Before(last))
+				if last = now; time.Since(began) > 2*time.Minute {
+					require.LessOrEqual(t, age(i), 62*time.Second)
 				}
-				for last := i.Status().CurrentAsOf; time.Since(began) < 2*time.Hour; {
-					time.Sleep(7 * time.Second)
-					now := i.Status().CurrentAsOf
-					require.False(t, now.Before(last))
-					if last = now; time.Since(began) > 2*time.Minute {
-						require.LessOrEqual(t, age(i), 62*time.Second)
-					}
-				}
-				require.Zero(t, i.Status().OldestQueued)
-			})
+			}
+			require.Zero(t, i.Status().OldestQueued)
 		})
 	}
 }
@@ -112,8 +109,7 @@ func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 		began := time.Now()
 		g := closedGate()
 		i := harness.Follow(w, informer.InformerConfig{Handler: g, Checkpoint: s})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.Zero(t, i.Status().CurrentAsOf)
 		close(g.open)
 		synctest.Wait()
@@ -135,8 +131,7 @@ func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 		defer harness.Start(i.RunWithContext)()
 		slowly := 0
 		for range 10000 {
-			time.Sleep(10 * time.Millisecond)
-			synctest.Wait()
+			harness.Sleep(10 * time.Millisecond)
 			if i.Status().ResourceVersion == w.ResourceVersion() {
 				break
 			}

@@ -53,29 +53,27 @@ func (p *proxied) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // the same, and the condition says what is wrong.
 func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeAuto} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: impatient(50 * time.Second)}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(3)...)
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(10 * time.Minute)
-				requests := len(w.Requests())
-				said := 0
-				for range 120 {
-					require.Less(t, age(i), 2*time.Minute)
-					c := i.Status().Condition
-					require.Equal(t, informer.ReasonCurrent, c.Reason, c.Message)
-					if strings.Contains(c.Message, "something on the way") {
-						said++
-					}
-					time.Sleep(30 * time.Second)
+		harness.BubbleRun(t, mode.String(), informertest.Options{Wrap: impatient(50 * time.Second)}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(10 * time.Minute)
+			requests := len(w.Requests())
+			said := 0
+			for range 120 {
+				require.Less(t, age(i), 2*time.Minute)
+				c := i.Status().Condition
+				require.Equal(t, informer.ReasonCurrent, c.Reason, c.Message)
+				if strings.Contains(c.Message, "something on the way") {
+					said++
 				}
-				require.Greater(t, said, 115, "but for when a longer watch is tried")
-				require.LessOrEqual(t, len(w.Requests())-requests, 2*90, "a watch and a look at the server each 45 s")
-				w.CreatePods("late/1")
-				time.Sleep(time.Second)
-				require.Equal(t, 4, i.Status().Objects)
-			})
+				time.Sleep(30 * time.Second)
+			}
+			require.Greater(t, said, 115, "but for when a longer watch is tried")
+			require.LessOrEqual(t, len(w.Requests())-requests, 2*90, "a watch and a look at the server each 45 s")
+			w.CreatePods("late/1")
+			time.Sleep(time.Second)
+			require.Equal(t, 4, i.Status().Objects)
 		})
 	}
 }

@@ -29,57 +29,55 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 		"watch that obeys":    {true, true, 5 * time.Minute},
 		"watch that does not": {false, true, 5*time.Minute + 10*time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var lists, watches atomic.Int32
-				release := make(chan struct{})
-				late := watch.NewFake()
-				hang := func(ctx context.Context) error {
-					if test.obeys {
-						<-ctx.Done()
-						return ctx.Err()
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			var lists, watches atomic.Int32
+			release := make(chan struct{})
+			late := watch.NewFake()
+			hang := func(ctx context.Context) error {
+				if test.obeys {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				<-release
+				return nil
+			}
+			lw := harness.Script{
+				List: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+					if lists.Add(1) == 1 && !test.watches {
+						return harness.List("9", "", harness.Pod("a/late", "9")), hang(ctx)
 					}
-					<-release
-					return nil
-				}
-				lw := harness.Script{
-					List: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-						if lists.Add(1) == 1 && !test.watches {
-							return harness.List("9", "", harness.Pod("a/late", "9")), hang(ctx)
-						}
-						return harness.List("1", "", harness.Pod("a/1", "1")), nil
-					},
-					Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-						if watches.Add(1) == 1 && test.watches {
-							return late, hang(ctx)
-						}
-						return watch.NewFake(), nil
-					},
-				}
-				var r harness.Recorder
-				var f harness.Failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle})
-				stop := harness.Start(i.RunWithContext)
-				time.Sleep(test.after - time.Second)
-				errs, _ := f.All()
-				require.Empty(t, errs)
-				time.Sleep(time.Minute)
-				errs, started := f.All()
-				require.Len(t, errs, 1)
-				var stalled *informer.StallError
-				require.ErrorAs(t, errs[0], &stalled)
-				require.Equal(t, 5*time.Minute, stalled.Silence)
-				if !test.obeys {
-					require.ErrorContains(t, errs[0], "left behind")
-				}
-				require.Equal(t, 1, started, "it has gone on")
-				require.Equal(t, []string{"add a/1 initial"}, r.Events())
-				close(release)
-				synctest.Wait()
-				require.Equal(t, test.watches && !test.obeys, late.IsStopped())
-				stop()
-				require.Equal(t, []string{"add a/1 initial"}, r.Events(), "what comes too late does not count")
-			})
+					return harness.List("1", "", harness.Pod("a/1", "1")), nil
+				},
+				Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+					if watches.Add(1) == 1 && test.watches {
+						return late, hang(ctx)
+					}
+					return watch.NewFake(), nil
+				},
+			}
+			var r harness.Recorder
+			var f harness.Failures
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle})
+			stop := harness.Start(i.RunWithContext)
+			time.Sleep(test.after - time.Second)
+			errs, _ := f.All()
+			require.Empty(t, errs)
+			time.Sleep(time.Minute)
+			errs, started := f.All()
+			require.Len(t, errs, 1)
+			var stalled *informer.StallError
+			require.ErrorAs(t, errs[0], &stalled)
+			require.Equal(t, 5*time.Minute, stalled.Silence)
+			if !test.obeys {
+				require.ErrorContains(t, errs[0], "left behind")
+			}
+			require.Equal(t, 1, started, "it has gone on")
+			require.Equal(t, []string{"add a/1 initial"}, r.Events())
+			close(release)
+			synctest.Wait()
+			require.Equal(t, test.watches && !test.obeys, late.IsStopped())
+			stop()
+			require.Equal(t, []string{"add a/1 initial"}, r.Events(), "what comes too late does not count")
 		})
 	}
 }
@@ -87,50 +85,48 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 // StallTimeout also bounds a call of another ListerWatcher that takes a context.
 func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
 	for _, watches := range []bool{false, true} {
-		t.Run(fmt.Sprint("watch ", watches), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var hung atomic.Bool
-				hang := func(ctx context.Context) error {
-					if !hung.CompareAndSwap(false, true) {
-						return nil
+		harness.SynctestRun(t, fmt.Sprint("watch ", watches), func(t *testing.T) {
+			var hung atomic.Bool
+			hang := func(ctx context.Context) error {
+				if !hung.CompareAndSwap(false, true) {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			lw := harness.Script{
+				List: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+					if !watches {
+						if err := hang(ctx); err != nil {
+							return nil, err
+						}
 					}
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				lw := harness.Script{
-					List: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-						if !watches {
-							if err := hang(ctx); err != nil {
-								return nil, err
-							}
+					return harness.List("1", "", harness.Pod("a/1", "1")), nil
+				},
+				Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+					if watches {
+						if err := hang(ctx); err != nil {
+							return nil, err
 						}
-						return harness.List("1", "", harness.Pod("a/1", "1")), nil
-					},
-					Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-						if watches {
-							if err := hang(ctx); err != nil {
-								return nil, err
-							}
-						}
-						return watch.NewFake(), nil
-					},
-				}
-				var r harness.Recorder
-				var f harness.Failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle, StallTimeout: 20 * time.Second})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(19 * time.Second)
-				errs, _ := f.All()
-				require.Empty(t, errs)
-				time.Sleep(2 * time.Second)
-				errs, _ = f.All()
-				require.Len(t, errs, 1)
-				var stalled *informer.StallError
-				require.ErrorAs(t, errs[0], &stalled)
-				require.Equal(t, 20*time.Second, stalled.Silence)
-				time.Sleep(2 * time.Second) // for the backoff
-				require.Equal(t, []string{"add a/1 initial"}, r.Events())
-			})
+					}
+					return watch.NewFake(), nil
+				},
+			}
+			var r harness.Recorder
+			var f harness.Failures
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle, StallTimeout: 20 * time.Second})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(19 * time.Second)
+			errs, _ := f.All()
+			require.Empty(t, errs)
+			time.Sleep(2 * time.Second)
+			errs, _ = f.All()
+			require.Len(t, errs, 1)
+			var stalled *informer.StallError
+			require.ErrorAs(t, errs[0], &stalled)
+			require.Equal(t, 20*time.Second, stalled.Silence)
+			time.Sleep(2 * time.Second) // for the backoff
+			require.Equal(t, []string{"add a/1 initial"}, r.Events())
 		})
 	}
 }

@@ -42,8 +42,7 @@ func TestQuietWatchListIsReplacedByOneWatch(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		asked := len(w.Requests()) - len(w.Verbs())
 
@@ -129,8 +128,7 @@ func TestQuietWatchListLosesNothingBetweenTwoWatches(t *testing.T) {
 		var r harness.Recorder
 		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(quietBy)
-		synctest.Wait()
+		harness.Sleep(quietBy)
 		require.Equal(t, []string{"watch rv=41"}, afterwards(t, w))
 		require.Equal(t, []string{"update a/0003", "delete a/0004"}, r.Events()[quietObjects:])
 		w.RequireState(&r)
@@ -150,8 +148,7 @@ func TestQuietWatchListIsReplacedWhenTheServerIsBack(t *testing.T) {
 		time.Sleep(quietBy - time.Minute)
 		w.UpdatePod("a/0003", "changed")
 		w.Blocked.Unlock()
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(2 * time.Minute)
 		require.Equal(t, []string{"update a/0003"}, r.Events()[quietObjects:])
 		w.RequireState(&r)
 		require.Equal(t, informer.ListCounts{Initial: 1}, i.Status().Counts.Lists)
@@ -218,15 +215,13 @@ func TestOtherWatchesAreNotReplaced(t *testing.T) {
 		"watch-lists refused": {objects: quietObjects, server: informertest.Options{TLS: true, Wrap: refuse}, verbs: []string{"watch-list", "list limit=500", "watch rv=41"}},
 		"no bookmarks come":   {objects: quietObjects, server: informertest.Options{TLS: true, BookmarkInterval: time.Hour}, verbs: []string{"watch-list"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, test.server, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(test.objects)...)
-				i := harness.FollowAuto(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: test.mode, StallTimeout: time.Hour})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(10 * time.Minute)
-				require.Equal(t, test.verbs, w.Verbs())
-				require.Zero(t, i.Status().Counts.Watches.Quiet)
-			})
+		harness.BubbleRun(t, name, test.server, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(test.objects)...)
+			i := harness.FollowAuto(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: test.mode, StallTimeout: time.Hour})
+			defer harness.Start(i.RunWithContext)()
+			time.Sleep(10 * time.Minute)
+			require.Equal(t, test.verbs, w.Verbs())
+			require.Zero(t, i.Status().Counts.Watches.Quiet)
 		})
 	}
 }

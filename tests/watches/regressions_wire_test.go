@@ -40,18 +40,15 @@ func TestObjectsWithoutVersionAndUID(t *testing.T) {
 		return false
 	})
 	for name, example := range map[string]runtime.Object{"raw": &informer.RawObject{}, "unstructured": nil} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
-				storage := informer.NewResourceVersionStorage()
-				var r harness.Recorder
-				r.Before = func(string) { time.Sleep(time.Second) }
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "add a/3 initial"}, r.Events())
-				require.ElementsMatch(t, []string{"a/1", "a/2", "a/3"}, storage.ListKeys())
-			})
+		harness.BubbleRun(t, name, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
+			storage := informer.NewResourceVersionStorage()
+			var r harness.Recorder
+			r.Before = func(string) { time.Sleep(time.Second) }
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example})
+			defer harness.Start(i.RunWithContext)()
+			harness.Sleep(time.Minute)
+			require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "add a/3 initial"}, r.Events())
+			require.ElementsMatch(t, []string{"a/1", "a/2", "a/3"}, storage.ListKeys())
 		})
 	}
 }
@@ -114,8 +111,7 @@ func TestRetriesKeepADeletionOffTheWire(t *testing.T) {
 				return errors.New("failed")
 			},
 		})
-		defer harness.Start(c.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(c.RunWithContext)()
 		w.CreatePods("a/1")
 		time.Sleep(time.Second) // it has failed, and is being tried again
 		synctest.Wait()
@@ -124,8 +120,7 @@ func TestRetriesKeepADeletionOffTheWire(t *testing.T) {
 		w.CreatePods("zz/another-that-overwrites-the-lent-key")
 		synctest.Wait()
 		close(release)
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(2 * time.Minute)
 		require.Len(t, deleted, 1, "the deletion is told")
 		require.Equal(t, "a/1", harness.Key(deleted[0]))
 		require.IsType(t, &unstructured.Unstructured{}, deleted[0], "its final state was seen")
@@ -154,8 +149,7 @@ func TestExtraStoreKeepsATombstone(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		w.DeletePods("a/1")
 		synctest.Wait()
@@ -182,8 +176,7 @@ func TestACopyOfARawObjectIsKept(t *testing.T) {
 				return own, nil
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("zz/another", "zz/and-another")
 		synctest.Wait()
 		for k, own := range kept {
@@ -222,11 +215,9 @@ func TestARawObjectIsNotRecycledTwice(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("zz/0001", "zz/0002", "zz/0003", "zz/0004")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, []string{"0001", "0002", "0003", "0004"}, seen)
 	})
 }
@@ -254,8 +245,7 @@ func TestAPanicIsNotSettledByAnUnreadableObject(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		synctest.Wait()
 		require.True(t, panicked)
@@ -310,8 +300,7 @@ func TestRetryAfterIsNoSilence(t *testing.T) {
 				var r harness.Recorder
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stall})
-				defer harness.Start(i.RunWithContext)()
-				<-i.HasSyncedChecker().Done()
+				defer harness.Synced(i)()
 				require.GreaterOrEqual(t, times[1].Sub(times[0]), time.Duration(test.after)*time.Second)
 				var stalled *informer.StallError
 				errs, _ := f.All()
@@ -360,8 +349,7 @@ func TestADeletionThatCanNotBeTransformed(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		fails = true
 		w.DeletePods("a/1")
 		synctest.Wait()
@@ -379,11 +367,9 @@ func TestTheRateLimiterIsNoSilence(t *testing.T) {
 		w.CreatePods(harness.Keys(20)...)
 		config := w.Config()
 		config.RateLimiter = &slowLimiter{wait: 100 * time.Second}
-		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(t, err)
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5})
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5})
 		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		errs, _ := f.All()
@@ -413,38 +399,34 @@ func TestAnIdleInformerHoldsNoBuffer(t *testing.T) {
 	const informers, size = 20, 1 << 20
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		for _, watched := range []bool{false, true} {
-			t.Run(fmt.Sprint(mode, watched), func(t *testing.T) {
-				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-					large := harness.Object(harness.Pods, "a/large", strings.Repeat("x", size))
-					if !watched {
-						_, err := w.Create(harness.Pods, large)
-						require.NoError(t, err)
+			harness.BubbleRun(t, fmt.Sprint(mode, watched), informertest.Options{}, func(t *testing.T, w *harness.World) {
+				large := harness.Object(harness.Pods, "a/large", strings.Repeat("x", size))
+				if !watched {
+					_, err := w.Create(harness.Pods, large)
+					require.NoError(t, err)
+				}
+				heap := func() int64 {
+					harness.Sleep(10 * time.Second)
+					var m goruntime.MemStats
+					for range 3 {
+						goruntime.GC()
 					}
-					heap := func() int64 {
-						time.Sleep(10 * time.Second)
-						synctest.Wait()
-						var m goruntime.MemStats
-						for range 3 {
-							goruntime.GC()
-						}
-						goruntime.ReadMemStats(&m)
-						return int64(m.HeapAlloc)
-					}
-					before := heap()
-					for range informers {
-						i := harness.Follow(w, informer.InformerConfig{ListMode: mode, Handler: informer.ResourceEventHandlerFuncs{}, ExampleObject: &informer.RawObject{}})
-						defer harness.Start(i.RunWithContext)()
-						synctest.Wait()
-						require.True(t, i.HasSynced())
-					}
-					if watched {
-						_, err := w.Create(harness.Pods, large)
-						require.NoError(t, err)
-						time.Sleep(time.Second)
-					}
-					grown := heap() - before
-					require.Less(t, grown/informers, int64(size/2), "for each informer")
-				})
+					goruntime.ReadMemStats(&m)
+					return int64(m.HeapAlloc)
+				}
+				before := heap()
+				for range informers {
+					i := harness.Follow(w, informer.InformerConfig{ListMode: mode, Handler: informer.ResourceEventHandlerFuncs{}, ExampleObject: &informer.RawObject{}})
+					defer harness.Settle(i.RunWithContext)()
+					require.True(t, i.HasSynced())
+				}
+				if watched {
+					_, err := w.Create(harness.Pods, large)
+					require.NoError(t, err)
+					time.Sleep(time.Second)
+				}
+				grown := heap() - before
+				require.Less(t, grown/informers, int64(size/2), "for each informer")
 			})
 		}
 	}
@@ -471,22 +453,17 @@ func TestWhoMayNotWatchGetsAList(t *testing.T) {
 // told before the cut is not told again.
 func TestASlowHandlerGetsPastWhatCutsAList(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods(harness.Keys(50)...)
-				config := w.Config()
-				config.Timeout = 10 * time.Second
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
-				var r harness.Recorder
-				r.Before = func(string) { time.Sleep(time.Second) }
-				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, ListMode: mode, Budget: informer.NewBudget(1000)})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(30 * time.Minute)
-				synctest.Wait()
-				require.True(t, i.HasSynced(), "told: %v", len(r.State()))
-				w.RequireState(&r)
-			})
+		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(50)...)
+			config := w.Config()
+			config.Timeout = 10 * time.Second
+			var r harness.Recorder
+			r.Before = func(string) { time.Sleep(time.Second) }
+			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ListMode: mode, Budget: informer.NewBudget(1000)})
+			defer harness.Start(i.RunWithContext)()
+			harness.Sleep(30 * time.Minute)
+			require.True(t, i.HasSynced(), "told: %v", len(r.State()))
+			w.RequireState(&r)
 		})
 	}
 }
@@ -501,9 +478,7 @@ func TestATransportThatReturnsNothing(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		config := w.Config()
 		config.WrapTransport = func(http.RoundTripper) http.RoundTripper { return nilResponses{} }
-		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(t, err)
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
 		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
 		require.Error(t, i.Status().LastError)

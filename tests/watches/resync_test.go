@@ -100,15 +100,13 @@ func TestPanicOfAResyncAfterTheEndReachesTheCallerOfRun(t *testing.T) {
 		"of the watch": func(w *harness.World, _ func()) { w.CloseClientConnections() },
 		"of Run":       func(_ *harness.World, cancel func()) { cancel() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				r := informer.NewReflector(w.Lister(), nil, failingSlowly(func() error { panic("oops") }), time.Minute)
-				time.AfterFunc(65*time.Second, func() { end(w, cancel) })
-				time.AfterFunc(5*time.Minute, cancel)
-				require.PanicsWithValue(t, "oops", func() { r.RunWithContext(ctx) })
-			})
+		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r := informer.NewReflector(w.Lister(), nil, failingSlowly(func() error { panic("oops") }), time.Minute)
+			time.AfterFunc(65*time.Second, func() { end(w, cancel) })
+			time.AfterFunc(5*time.Minute, cancel)
+			require.PanicsWithValue(t, "oops", func() { r.RunWithContext(ctx) })
 		})
 	}
 }
@@ -131,8 +129,7 @@ func TestEventsWaitForAResync(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		store := &slowStore{}
 		r := informer.NewReflector(w.Lister(), nil, store, time.Minute)
-		stop := harness.Start(r.RunWithContext)
-		defer stop()
+		defer harness.Start(r.RunWithContext)()
 		time.Sleep(65 * time.Second) // the resync takes 10 s from the minute on
 		w.CreatePods("a/1")
 		synctest.Wait()

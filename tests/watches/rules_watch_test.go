@@ -35,27 +35,22 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 		{"StallTimeout", "", 42 * time.Second, 42 * time.Second, 42 * time.Second, "2"},
 		{"StallTimeout after a bookmark", bookmark, 42 * time.Second, 42 * time.Second, 42 * time.Second, "9"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Wrap: silent(test.bookmark)}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
-				var r harness.Recorder
-				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stallTimeout})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
-				w.SetResourceVersion(9) // of the bookmark
-				time.Sleep(test.least - time.Second)
-				synctest.Wait()
-				require.Len(t, w.Requests(), 2)
-				time.Sleep(test.most - test.least + 2*time.Second)
-				synctest.Wait()
-				require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.Verbs())
-				errs, _ := f.All()
-				require.Len(t, errs, 1)
-				var stalled *informer.StallError
-				require.ErrorAs(t, errs[0], &stalled)
-				require.NoError(t, i.Status().LastError, "the next watch has started")
-			})
+		harness.BubbleRun(t, test.name, informertest.Options{Wrap: silent(test.bookmark)}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1")
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stallTimeout})
+			defer harness.Settle(i.RunWithContext)()
+			w.SetResourceVersion(9) // of the bookmark
+			harness.Sleep(test.least - time.Second)
+			require.Len(t, w.Requests(), 2)
+			harness.Sleep(test.most - test.least + 2*time.Second)
+			require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.Verbs())
+			errs, _ := f.All()
+			require.Len(t, errs, 1)
+			var stalled *informer.StallError
+			require.ErrorAs(t, errs[0], &stalled)
+			require.NoError(t, i.Status().LastError, "the next watch has started")
 		})
 	}
 }
@@ -68,8 +63,7 @@ func TestRule10ASlowHandlerIsNoStall(t *testing.T) {
 		r.Before = func(string) { time.Sleep(time.Second) }
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 		for _, k := range harness.Keys(1400) {
 			w.UpdatePod(k, "changed")
 		}
@@ -133,41 +127,39 @@ func TestRule11WatchFailures(t *testing.T) {
 		{"400 lists", apierrors.NewBadRequest("what?"), "list rv= watch rv=10", 0},
 		{"500 for a version that cannot be read lists", unreadable, "list rv= watch rv=10", 0},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked []string
-				failed := false
-				var at time.Time
-				s := harness.Script{
-					List: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-						asked = append(asked, "list rv="+opts.ResourceVersion)
-						return harness.List("10", "", harness.Pod("a/1", "7")), nil
-					},
-					Watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-						asked = append(asked, "watch rv="+opts.ResourceVersion)
-						if !failed {
-							failed, at = true, time.Now()
-							return nil, test.err
-						}
-						if at != (time.Time{}) {
-							require.GreaterOrEqual(t, time.Since(at), test.wait)
-							at = time.Time{}
-						}
-						return watch.NewFake(), nil
-					},
-				}
-				var r harness.Recorder
-				var f harness.Failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: s.LW(), Handler: &r, ErrorHandler: f.Handle})
-				stop := harness.Start(i.RunWithContext)
-				time.Sleep(70*time.Second + time.Second)
-				stop()
-				require.Equal(t, test.want, strings.Join(asked[2:], " "))
-				errs, started := f.All()
-				require.Equal(t, []error{test.err}, errs)
-				require.Equal(t, 1, started)
-				require.NoError(t, i.Status().LastError)
-			})
+		harness.SynctestRun(t, test.name, func(t *testing.T) {
+			var asked []string
+			failed := false
+			var at time.Time
+			s := harness.Script{
+				List: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+					asked = append(asked, "list rv="+opts.ResourceVersion)
+					return harness.List("10", "", harness.Pod("a/1", "7")), nil
+				},
+				Watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+					asked = append(asked, "watch rv="+opts.ResourceVersion)
+					if !failed {
+						failed, at = true, time.Now()
+						return nil, test.err
+					}
+					if at != (time.Time{}) {
+						require.GreaterOrEqual(t, time.Since(at), test.wait)
+						at = time.Time{}
+					}
+					return watch.NewFake(), nil
+				},
+			}
+			var r harness.Recorder
+			var f harness.Failures
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: s.LW(), Handler: &r, ErrorHandler: f.Handle})
+			stop := harness.Start(i.RunWithContext)
+			time.Sleep(70*time.Second + time.Second)
+			stop()
+			require.Equal(t, test.want, strings.Join(asked[2:], " "))
+			errs, started := f.All()
+			require.Equal(t, []error{test.err}, errs)
+			require.Equal(t, 1, started)
+			require.NoError(t, i.Status().LastError)
 		})
 	}
 }

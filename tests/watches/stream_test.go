@@ -89,12 +89,10 @@ func TestWrongAnswers(t *testing.T) {
 				w.CreatePods("a/2")
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				<-i.HasSyncedChecker().Done()
+				defer harness.Synced(i)()
 				time.Sleep(time.Minute)
 				w.CreatePods("a/3")
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				harness.Sleep(time.Minute)
 				w.RequireState(&r)
 				for _, call := range r.Events() {
 					require.NotContains(t, call, "delete")
@@ -139,8 +137,7 @@ func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 				var r harness.Recorder
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
+				defer harness.Settle(i.RunWithContext)()
 				require.Equal(t, []string{"add a/1", "add a/3"}, r.Events())
 				require.EqualValues(t, 1, i.Status().Skipped)
 				errs, _ := f.All()
@@ -184,8 +181,7 @@ func TestAListThatHangs(t *testing.T) {
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5, StallTimeout: test.stallTimeout})
 				began := time.Now()
-				defer harness.Start(i.RunWithContext)()
-				<-i.HasSyncedChecker().Done()
+				defer harness.Synced(i)()
 				synctest.Wait()
 				require.InDelta(t, test.patience, time.Since(began), float64(3*time.Second))
 				w.RequireState(&r)
@@ -234,12 +230,9 @@ func TestCompression(t *testing.T) {
 				config := w.Config()
 				config.DisableCompression = disabled
 				defer closeIdle(t, config)
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
 				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r})
-				stop := harness.Start(i.RunWithContext)
-				<-i.HasSyncedChecker().Done()
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r})
+				stop := harness.Synced(i)
 				stop()
 				w.RequireState(&r)
 				for _, request := range w.Requests() {
@@ -270,8 +263,7 @@ func TestOverHTTP2(t *testing.T) {
 	var recorders [3]harness.Recorder
 	for n := range recorders {
 		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &recorders[n], WatchListPageSize: 30})
-		defer harness.Start(i.RunWithContext)()
-		<-i.HasSyncedChecker().Done()
+		defer harness.Synced(i)()
 	}
 	w.UpdatePod("a/0001", "changed")
 	for n := range recorders {
@@ -296,11 +288,9 @@ func TestHealthChecksOfHTTP2(t *testing.T) {
 	var cable cable
 	defer cable.mend()
 	config.Dial = cable.dial
-	factory, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(t, err)
 	var r harness.Recorder
 	var f harness.Failures
-	i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, ErrorHandler: f.Handle})
+	i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ErrorHandler: f.Handle})
 	defer harness.Start(i.RunWithContext)()
 	require.Eventually(t, func() bool { return i.HasSynced() && strings.Contains(fmt.Sprint(w.Verbs()), "watch") }, time.Minute, time.Millisecond)
 	cable.cut()
@@ -399,8 +389,7 @@ func TestAnUnreadableDeletion(t *testing.T) {
 			var r harness.Recorder
 			var f harness.Failures
 			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ListMode: mode})
-			defer harness.Start(i.RunWithContext)()
-			synctest.Wait()
+			defer harness.Settle(i.RunWithContext)()
 			w.DeletePods("a/1")
 			w.CreatePods("a/3")
 			synctest.Wait()

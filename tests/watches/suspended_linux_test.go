@@ -86,10 +86,8 @@ func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 var _ = harness.Role("claims", func(t require.TestingT, _ string) {
 	config := harness.PassedServer()
 	config.ContentType = runtime.ContentTypeJSON
-	factory, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(t, err)
 	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher: factory.ForResource("", harness.Pods),
+		ListerWatcher: harness.ListerOf(t, config),
 		ListMode:      informer.ListModePaged,
 		Handler:       informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(2 * time.Millisecond) }},
 	})

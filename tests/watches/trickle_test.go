@@ -58,8 +58,7 @@ func TestTrickleOfAnEventIsSilence(t *testing.T) {
 				var r harness.Recorder
 				var f harness.Failures
 				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stall})
-				defer harness.Start(i.RunWithContext)()
-				synctest.Wait()
+				defer harness.Settle(i.RunWithContext)()
 				w.CreatePods("a/2")
 				time.Sleep(test.most + 10*time.Second)
 				w.RequireState(&r)
@@ -80,8 +79,7 @@ func TestLargeEventOverASlowConnectionIsNoSilence(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: 90 * time.Second})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		for _, text := range []string{fmt.Sprintf("watch oversize=1,%d times=1", size), "watch slow=8000"} {
 			fault, err := informertest.ParseFault(text)
 			require.NoError(t, err)
@@ -106,8 +104,7 @@ func TestWatchEndsInTimeThoughTheServerDoesNotEndIt(t *testing.T) {
 		var r harness.Recorder
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.SetResourceVersion(100) // of bookmarks
 		time.Sleep(14 * time.Minute)
 		require.Len(t, w.Verbs(), 2)

@@ -22,21 +22,18 @@ import (
 // nothing about where a later watch could go on: the set is listed again.
 func TestWatchFromNoVersionIsNotResumed(t *testing.T) {
 	for _, version := range []string{"", "0"} {
-		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				lw := &harness.Tap{OnList: harness.Lists(harness.List(version, ""))}
-				lw.OnWatch = harness.Watches(func() (watch.Interface, error) {
-					return harness.Stream(true, watch.Event{Type: watch.Added, Object: harness.Pod("a/1", "7")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "3")}), nil
-				}, harness.Open())
-				var r harness.Recorder
-				i := harness.Follow(nil, informer.InformerConfig{ListerWatcher: lw, Handler: &r})
-				defer harness.Start(i.RunWithContext)()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Equal(t, []string{"add a/1", "add a/2"}, r.Events()[:2])
-				require.Equal(t, []string{"list rv= limit=500", "watch rv=" + version, "list rv= limit=500", "watch rv=" + version}, lw.Requests())
-				require.Equal(t, version, i.LastSyncResourceVersion())
-			})
+		harness.SynctestRun(t, version, func(t *testing.T) {
+			lw := &harness.Tap{OnList: harness.Lists(harness.List(version, ""))}
+			lw.OnWatch = harness.Watches(func() (watch.Interface, error) {
+				return harness.Stream(true, watch.Event{Type: watch.Added, Object: harness.Pod("a/1", "7")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "3")}), nil
+			}, harness.Open())
+			var r harness.Recorder
+			i := harness.Follow(nil, informer.InformerConfig{ListerWatcher: lw, Handler: &r})
+			defer harness.Start(i.RunWithContext)()
+			harness.Sleep(time.Minute)
+			require.Equal(t, []string{"add a/1", "add a/2"}, r.Events()[:2])
+			require.Equal(t, []string{"list rv= limit=500", "watch rv=" + version, "list rv= limit=500", "watch rv=" + version}, lw.Requests())
+			require.Equal(t, version, i.LastSyncResourceVersion())
 		})
 	}
 }
@@ -55,8 +52,7 @@ func TestEventEndsARowOfBrokenWatches(t *testing.T) {
 		var r harness.Recorder
 		i := harness.Follow(nil, informer.InformerConfig{ListerWatcher: lw, Handler: &r})
 		defer harness.Start(i.RunWithContext)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		harness.Sleep(time.Minute)
 		require.Equal(t, []string{"list rv= limit=500", "watch rv=5", "watch rv=5", "watch rv=6", "watch rv=7"}, lw.Requests())
 	})
 }
@@ -68,15 +64,13 @@ func TestUndecodableEventIsDeliveredByTheListAfterTheWatch(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		i := harness.Follow(w, informer.InformerConfig{ExampleObject: &corev1.Pod{}, Handler: &r, ExtraStore: harness.Nothing{}})
-		defer harness.Start(i.RunWithContext)()
-		synctest.Wait()
+		defer harness.Settle(i.RunWithContext)()
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Mistyped(1), Times: 1})
 		w.UpdatePod("a/1", "changed")
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"add a/1 initial"}, r.Events())
 		w.CloseClientConnections()
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		harness.Sleep(10 * time.Second)
 		w.RequireState(&r)
 		require.Len(t, w.Lists(), 2)
 	})
@@ -108,8 +102,7 @@ func TestUnprovenWatchIsBrokenAfter75Seconds(t *testing.T) {
 		synctest.Wait()
 		unanswered.Store(true)
 		w.CloseClientConnections()
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
+		harness.Sleep(5 * time.Minute)
 		errs, _ := f.All()
 		var stalled *informer.StallError
 		for _, err := range errs {
