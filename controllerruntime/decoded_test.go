@@ -133,17 +133,15 @@ func TestReadOfAnotherTypeFails(t *testing.T) {
 		return &metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}, nil
 	}
 	for name, own := range map[string]controllerruntime.Options{"encoded": {}, "decoded": keptDecoded} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bench) {
-				b.pods("one", 1)
-				b.start(cache.Options{DefaultTransform: toMetadata}, own)
-				key := client.ObjectKey{Namespace: "one", Name: "pod-0"}
-				shared := client.UnsafeDisableDeepCopy
-				require.ErrorContains(t, b.cache.Get(t.Context(), key, &corev1.Pod{}, shared), "cache had type *v1.PartialObjectMetadata")
-				require.ErrorContains(t, b.cache.List(t.Context(), &corev1.PodList{}, shared), "cache had type *v1.PartialObjectMetadata")
-				require.Error(t, b.cache.Get(t.Context(), key, &corev1.Pod{}))
-				require.Error(t, b.cache.List(t.Context(), &corev1.PodList{}))
-			})
+		bubbleRun(t, name, func(t *testing.T, b *bench) {
+			b.pods("one", 1)
+			b.start(cache.Options{DefaultTransform: toMetadata}, own)
+			key := client.ObjectKey{Namespace: "one", Name: "pod-0"}
+			shared := client.UnsafeDisableDeepCopy
+			require.ErrorContains(t, b.cache.Get(t.Context(), key, &corev1.Pod{}, shared), "cache had type *v1.PartialObjectMetadata")
+			require.ErrorContains(t, b.cache.List(t.Context(), &corev1.PodList{}, shared), "cache had type *v1.PartialObjectMetadata")
+			require.Error(t, b.cache.Get(t.Context(), key, &corev1.Pod{}))
+			require.Error(t, b.cache.List(t.Context(), &corev1.PodList{}))
 		})
 	}
 }

@@ -176,32 +176,30 @@ func TestWaitsEndWhenTheInformerDoes(t *testing.T) {
 			says: "the informer of /v1, Kind=Pod ended before it had synced",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bench) {
-				refuse, err := informertest.ParseFault("list,watch,watch-list 403")
-				require.NoError(t, err)
-				b.server.Inject(refuse)
-				b.start(inTwo, controllerruntime.Options{})
-				i, err := b.cache.GetInformer(t.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
-				require.NoError(t, err)
-				never := i.HasSyncedChecker().Done()
-				answers := make(chan error, 2)
-				go func() { answers <- b.cache.List(t.Context(), &corev1.PodList{}) }()
-				go func() {
-					_, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
-					answers <- err
-				}()
-				synctest.Wait()
-				require.Empty(t, answers)
-				c.end(b)
-				require.EqualError(t, <-answers, c.says)
-				require.EqualError(t, <-answers, c.says)
-				select {
-				case <-never:
-					t.Fatal("it has not synced")
-				default:
-				}
-			})
+		bubbleRun(t, name, func(t *testing.T, b *bench) {
+			refuse, err := informertest.ParseFault("list,watch,watch-list 403")
+			require.NoError(t, err)
+			b.server.Inject(refuse)
+			b.start(inTwo, controllerruntime.Options{})
+			i, err := b.cache.GetInformer(t.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
+			require.NoError(t, err)
+			never := i.HasSyncedChecker().Done()
+			answers := make(chan error, 2)
+			go func() { answers <- b.cache.List(t.Context(), &corev1.PodList{}) }()
+			go func() {
+				_, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
+				answers <- err
+			}()
+			synctest.Wait()
+			require.Empty(t, answers)
+			c.end(b)
+			require.EqualError(t, <-answers, c.says)
+			require.EqualError(t, <-answers, c.says)
+			select {
+			case <-never:
+				t.Fatal("it has not synced")
+			default:
+			}
 		})
 	}
 }

@@ -63,6 +63,12 @@ func bubble(t *testing.T, test func(t *testing.T, b *bench)) {
 	})
 }
 
+// bubbleRun runs test as the subtest of a name, in a bubble of its own.
+func bubbleRun(t *testing.T, name string, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, test) })
+}
+
 // make makes the cache.
 func (b *bench) make(opts cache.Options, own controllerruntime.Options) {
 	b.Helper()

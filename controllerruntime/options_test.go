@@ -89,11 +89,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 			own: controllerruntime.Options{ByObject: map[client.Object]objectcache.Options{&unstructured.Unstructured{}: {}}},
 		},
 	} {
-		t.Run(refusal, func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bench) {
-				_, err := controllerruntime.NewCacheWithOptions(c.own)(b.server.Config(), c.opts)
-				require.ErrorContains(t, err, "controllerruntime: "+refusal)
-			})
+		bubbleRun(t, refusal, func(t *testing.T, b *bench) {
+			_, err := controllerruntime.NewCacheWithOptions(c.own)(b.server.Config(), c.opts)
+			require.ErrorContains(t, err, "controllerruntime: "+refusal)
 		})
 	}
 	_, err = controllerruntime.NewCache(nil, cache.Options{})

@@ -133,24 +133,22 @@ func TestUnsafeReadersShareObjects(t *testing.T) {
 		"by kind":                {opts: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {UnsafeDisableDeepCopy: &yes}}}},
 		"by read":                {get: []client.GetOption{client.UnsafeDisableDeepCopy}, list: []client.ListOption{client.UnsafeDisableDeepCopy}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bench) {
-				b.pods("one", 3)
-				b.start(c.opts, controllerruntime.Options{})
-				var first, second corev1.Pod
-				key := client.ObjectKey{Namespace: "one", Name: "pod-1"}
-				require.NoError(t, b.cache.Get(t.Context(), key, &first, c.get...))
-				require.NoError(t, b.cache.Get(t.Context(), key, &second, c.get...))
-				require.Equal(t, podKind, second.GroupVersionKind())
-				first.Labels["shared"] = "yes"
-				require.Equal(t, "yes", second.Labels["shared"])
-				before := b.store(&corev1.Pod{}).Decoded()
-				var listed corev1.PodList
-				require.NoError(t, b.cache.List(t.Context(), &listed, append(c.list, client.MatchingLabels{"name": "pod-1"})...))
-				require.Equal(t, "yes", listed.Items[0].Labels["shared"])
-				require.Equal(t, podKind, listed.Items[0].GroupVersionKind())
-				require.Equal(t, before, b.store(&corev1.Pod{}).Decoded(), "the object was decoded already")
-			})
+		bubbleRun(t, name, func(t *testing.T, b *bench) {
+			b.pods("one", 3)
+			b.start(c.opts, controllerruntime.Options{})
+			var first, second corev1.Pod
+			key := client.ObjectKey{Namespace: "one", Name: "pod-1"}
+			require.NoError(t, b.cache.Get(t.Context(), key, &first, c.get...))
+			require.NoError(t, b.cache.Get(t.Context(), key, &second, c.get...))
+			require.Equal(t, podKind, second.GroupVersionKind())
+			first.Labels["shared"] = "yes"
+			require.Equal(t, "yes", second.Labels["shared"])
+			before := b.store(&corev1.Pod{}).Decoded()
+			var listed corev1.PodList
+			require.NoError(t, b.cache.List(t.Context(), &listed, append(c.list, client.MatchingLabels{"name": "pod-1"})...))
+			require.Equal(t, "yes", listed.Items[0].Labels["shared"])
+			require.Equal(t, podKind, listed.Items[0].GroupVersionKind())
+			require.Equal(t, before, b.store(&corev1.Pod{}).Decoded(), "the object was decoded already")
 		})
 	}
 }
@@ -324,24 +322,22 @@ func TestMetadataIsReadBesideFieldsThatOnlyObjectsHave(t *testing.T) {
 		"some of the metadata": {"metadata.labels", "status.addresses"},
 		"none of the metadata": {"status.addresses"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bench) {
-				one := map[string]string{"a": "1"}
-				b.create(nodeResource, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: one, Annotations: one},
-					Status: corev1.NodeStatus{Phase: corev1.NodeRunning, Addresses: []corev1.NodeAddress{{Address: "10.0.0.1"}}}})
-				b.start(cache.Options{}, controllerruntime.Options{ByObject: map[client.Object]objectcache.Options{&corev1.Node{}: {Keep: keep}}})
-				key := client.ObjectKey{Name: "n"}
-				metadata := &metav1.PartialObjectMetadata{}
-				metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-				require.NoError(t, b.cache.Get(t.Context(), key, metadata))
-				require.Equal(t, len(keep) == 2, metadata.Labels != nil)
-				require.Empty(t, metadata.Annotations)
-				var node corev1.Node
-				require.NoError(t, b.cache.Get(t.Context(), key, &node))
-				require.Equal(t, metadata.Labels, node.Labels)
-				require.Len(t, node.Status.Addresses, 1)
-				require.Empty(t, node.Status.Phase)
-			})
+		bubbleRun(t, name, func(t *testing.T, b *bench) {
+			one := map[string]string{"a": "1"}
+			b.create(nodeResource, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: one, Annotations: one},
+				Status: corev1.NodeStatus{Phase: corev1.NodeRunning, Addresses: []corev1.NodeAddress{{Address: "10.0.0.1"}}}})
+			b.start(cache.Options{}, controllerruntime.Options{ByObject: map[client.Object]objectcache.Options{&corev1.Node{}: {Keep: keep}}})
+			key := client.ObjectKey{Name: "n"}
+			metadata := &metav1.PartialObjectMetadata{}
+			metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+			require.NoError(t, b.cache.Get(t.Context(), key, metadata))
+			require.Equal(t, len(keep) == 2, metadata.Labels != nil)
+			require.Empty(t, metadata.Annotations)
+			var node corev1.Node
+			require.NoError(t, b.cache.Get(t.Context(), key, &node))
+			require.Equal(t, metadata.Labels, node.Labels)
+			require.Len(t, node.Status.Addresses, 1)
+			require.Empty(t, node.Status.Phase)
 		})
 	}
 }

@@ -97,35 +97,33 @@ func TestSelectionIsThatOfControllerRuntime(t *testing.T) {
 			pods: []string{"one [] [metadata.namespace=one]"}, nodes: []string{"* [] [metadata.namespace=one]"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, b *bench) {
-				// Whether the server can select by a field is not the question.
-				b.make(c.opts, controllerruntime.Options{})
-				_, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
-				require.NoError(t, err)
-				_, err = b.cache.GetInformer(t.Context(), &corev1.Node{})
-				require.NoError(t, err)
-				b.begin()
-				synctest.Wait()
-				b.stop()
-				asked := map[string][]string{}
-				for _, r := range b.server.Requests() {
-					if r.Verb != "list" && r.Verb != "watch" {
-						continue
-					}
-					namespace := r.Namespace
-					if namespace == "" {
-						namespace = "*"
-					}
-					text := namespace + " [" + r.Options.LabelSelector + "] [" + r.Options.FieldSelector + "]"
-					if all := asked[r.GroupVersionResource.Resource]; !slices.Contains(all, text) {
-						asked[r.GroupVersionResource.Resource] = append(all, text)
-					}
+		bubbleRun(t, name, func(t *testing.T, b *bench) {
+			// Whether the server can select by a field is not the question.
+			b.make(c.opts, controllerruntime.Options{})
+			_, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
+			require.NoError(t, err)
+			_, err = b.cache.GetInformer(t.Context(), &corev1.Node{})
+			require.NoError(t, err)
+			b.begin()
+			synctest.Wait()
+			b.stop()
+			asked := map[string][]string{}
+			for _, r := range b.server.Requests() {
+				if r.Verb != "list" && r.Verb != "watch" {
+					continue
 				}
-				slices.Sort(asked["pods"])
-				require.Equal(t, c.pods, asked["pods"])
-				require.Equal(t, c.nodes, asked["nodes"])
-			})
+				namespace := r.Namespace
+				if namespace == "" {
+					namespace = "*"
+				}
+				text := namespace + " [" + r.Options.LabelSelector + "] [" + r.Options.FieldSelector + "]"
+				if all := asked[r.GroupVersionResource.Resource]; !slices.Contains(all, text) {
+					asked[r.GroupVersionResource.Resource] = append(all, text)
+				}
+			}
+			slices.Sort(asked["pods"])
+			require.Equal(t, c.pods, asked["pods"])
+			require.Equal(t, c.nodes, asked["nodes"])
 		})
 	}
 }

@@ -38,45 +38,43 @@ func TestConfigureFails(t *testing.T) {
 			return informer.InformerConfig{MaxBatch: -1, Handler: informer.ResourceEventHandlerFuncs{}}, nil
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				east := serve(t, informertest.Options{})
-				create(t, east, pods, "a")
-				create(t, east, widgets, "a")
-				m := newMirror()
-				tries := 0
-				f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour, Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
-					if target.Resource == pods {
-						if tries++; tries <= 6 {
-							return wrong()
-						}
+		bubbleRun(t, name, func(t *testing.T) {
+			east := serve(t, informertest.Options{})
+			create(t, east, pods, "a")
+			create(t, east, widgets, "a")
+			m := newMirror()
+			tries := 0
+			f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour, Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+				if target.Resource == pods {
+					if tries++; tries <= 6 {
+						return wrong()
 					}
-					return m.configure(ctx, target)
-				}})
-				require.NoError(t, f.Add("east", east.Config()))
-				start(t, f.Run)
-				time.Sleep(time.Second)
-				m.requireRight(t, "east", east, widgets)
-				now, _ := f.Cluster("east")
-				var failed *fleet.TargetError
-				require.ErrorAs(t, now.LastError, &failed)
-				require.Equal(t, pods, failed.Target.Resource)
-				require.ErrorContains(t, now.LastError, name)
-				require.Equal(t, 2, now.Informers)
-				require.False(t, now.Synced)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				err := f.WaitForSync(ctx)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorContains(t, err, "east/all: v1/pods: ")
-				require.ErrorContains(t, err, name)
+				}
+				return m.configure(ctx, target)
+			}})
+			require.NoError(t, f.Add("east", east.Config()))
+			start(t, f.Run)
+			time.Sleep(time.Second)
+			m.requireRight(t, "east", east, widgets)
+			now, _ := f.Cluster("east")
+			var failed *fleet.TargetError
+			require.ErrorAs(t, now.LastError, &failed)
+			require.Equal(t, pods, failed.Target.Resource)
+			require.ErrorContains(t, now.LastError, name)
+			require.Equal(t, 2, now.Informers)
+			require.False(t, now.Synced)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := f.WaitForSync(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, "east/all: v1/pods: ")
+			require.ErrorContains(t, err, name)
 
-				require.NoError(t, f.WaitForSync(t.Context()))
-				require.Equal(t, 7, tries)
-				m.requireRight(t, "east", east, pods)
-				now, _ = f.Cluster("east")
-				require.NoError(t, now.LastError)
-			})
+			require.NoError(t, f.WaitForSync(t.Context()))
+			require.Equal(t, 7, tries)
+			m.requireRight(t, "east", east, pods)
+			now, _ = f.Cluster("east")
+			require.NoError(t, now.LastError)
 		})
 	}
 }
@@ -139,34 +137,32 @@ func TestGoneBeforeUnitIsFollowedIsAskedAgain(t *testing.T) {
 			fmt.Fprint(w, `{"kind":"GadgetList","apiVersion":"example.com/v1"}`)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				var lists, asked atomic.Int32
-				east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if strings.HasSuffix(r.URL.Path, "/gadgets") && lists.Add(1) <= 5 {
-							other(w, r)
-							return
-						}
-						server.ServeHTTP(w, r)
-					})
-				}})
-				m := newMirror()
-				m.objects[place{"east", gadgets.GroupResource()}] = map[string]string{"default/a": "5"}
-				f := newFleet(t, m, fleet.Config{
-					Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
-						asked.Add(1)
-						return []schema.GroupVersionResource{gadgets}, nil
-					},
-					Configure: m.seeded,
+		bubbleRun(t, name, func(t *testing.T) {
+			var lists, asked atomic.Int32
+			east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if strings.HasSuffix(r.URL.Path, "/gadgets") && lists.Add(1) <= 5 {
+						other(w, r)
+						return
+					}
+					server.ServeHTTP(w, r)
 				})
-				require.NoError(t, f.Add("east", east.Config()))
-				start(t, f.Run)
-				time.Sleep(time.Hour)
-				require.Equal(t, []string{"Deleted default/a"}, m.told("east", gadgets))
-				require.EqualValues(t, 6, lists.Load(), "not any more after the answer")
-				require.EqualValues(t, 1, asked.Load(), "Known is asked once")
+			}})
+			m := newMirror()
+			m.objects[place{"east", gadgets.GroupResource()}] = map[string]string{"default/a": "5"}
+			f := newFleet(t, m, fleet.Config{
+				Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
+					asked.Add(1)
+					return []schema.GroupVersionResource{gadgets}, nil
+				},
+				Configure: m.seeded,
 			})
+			require.NoError(t, f.Add("east", east.Config()))
+			start(t, f.Run)
+			time.Sleep(time.Hour)
+			require.Equal(t, []string{"Deleted default/a"}, m.told("east", gadgets))
+			require.EqualValues(t, 6, lists.Load(), "not any more after the answer")
+			require.EqualValues(t, 1, asked.Load(), "Known is asked once")
 		})
 	}
 }
@@ -175,49 +171,47 @@ func TestGoneBeforeUnitIsFollowedIsAskedAgain(t *testing.T) {
 // before: nothing would come of a watch.
 func TestGoneWithCheckpoint(t *testing.T) {
 	for name, meanwhile := range map[string]bool{"while followed": false, "between two runs": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				east := serve(t, informertest.Options{})
-				create(t, east, pods, "a")
-				create(t, east, widgets, "a", "b")
-				m, folder := newMirror(), t.TempDir()
-				follow := func() (stop func()) {
-					f := newFleet(t, m, fleet.Config{
-						Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
-							return []schema.GroupVersionResource{widgets}, nil
-						},
-						Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
-							config, err := m.seeded(ctx, target)
-							config.Checkpoint = informer.FileCheckpoint(filepath.Join(folder, target.Resource.Resource))
-							return config, err
-						},
-					})
-					require.NoError(t, f.Add("east", east.Config()))
-					ctx, cancel := context.WithCancel(t.Context())
-					ended := make(chan struct{})
-					go func() {
-						defer close(ended)
-						f.Run(ctx)
-					}()
-					return func() {
-						cancel()
-						<-ended
-					}
+		bubbleRun(t, name, func(t *testing.T) {
+			east := serve(t, informertest.Options{})
+			create(t, east, pods, "a")
+			create(t, east, widgets, "a", "b")
+			m, folder := newMirror(), t.TempDir()
+			follow := func() (stop func()) {
+				f := newFleet(t, m, fleet.Config{
+					Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
+						return []schema.GroupVersionResource{widgets}, nil
+					},
+					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+						config, err := m.seeded(ctx, target)
+						config.Checkpoint = informer.FileCheckpoint(filepath.Join(folder, target.Resource.Resource))
+						return config, err
+					},
+				})
+				require.NoError(t, f.Add("east", east.Config()))
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					f.Run(ctx)
+				}()
+				return func() {
+					cancel()
+					<-ended
 				}
-				stop := follow()
-				time.Sleep(2 * time.Minute)
-				require.Len(t, m.told("east", widgets), 2)
-				if meanwhile {
-					stop()
-				}
-				east.RemoveResource(widgets)
-				if meanwhile {
-					stop = follow()
-				}
-				time.Sleep(20 * time.Minute)
+			}
+			stop := follow()
+			time.Sleep(2 * time.Minute)
+			require.Len(t, m.told("east", widgets), 2)
+			if meanwhile {
 				stop()
-				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
-			})
+			}
+			east.RemoveResource(widgets)
+			if meanwhile {
+				stop = follow()
+			}
+			time.Sleep(20 * time.Minute)
+			stop()
+			require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
 		})
 	}
 }
@@ -245,38 +239,36 @@ func TestGoneWithCheckpointOfConfiguredSource(t *testing.T) {
 			return informer.NewFilteredListerWatcher(&cache.ListWatch{ListFunc: own.ForResource("", widgets).List, WatchFunc: own.ForResource("", widgets).Watch}, selecting)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				east := serve(t, informertest.Options{TLS: true})
-				create(t, east, widgets, "a", "b")
-				config := east.Config()
-				own, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
-				lw := source(config, own)
-				m, folder := newMirror(), t.TempDir()
-				f := newFleet(t, m, fleet.Config{
-					Groups: []fleet.Group{{Resources: []string{"widgets.example.com"}}},
-					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
-						config, err := m.configure(ctx, target)
-						config.ListerWatcher = lw
-						config.Checkpoint = informer.FileCheckpoint(filepath.Join(folder, target.Resource.Resource))
-						return config, err
-					},
-				})
-				require.NoError(t, f.Add("east", config))
-				start(t, f.Run)
-				time.Sleep(2 * time.Minute)
-				require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", widgets))
-				heal := east.Inject(informertest.Fault{Effect: informertest.Refuse()}) // no watch tells it
-				east.CloseClientConnections()
-				time.Sleep(time.Second)
-				east.RemoveResource(widgets)
-				heal()
-				time.Sleep(20 * time.Minute)
-				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
-				now, _ := f.Cluster("east")
-				require.Zero(t, now.Informers)
+		bubbleRun(t, name, func(t *testing.T) {
+			east := serve(t, informertest.Options{TLS: true})
+			create(t, east, widgets, "a", "b")
+			config := east.Config()
+			own, err := informer.NewDynamicListerWatcherFactory(config)
+			require.NoError(t, err)
+			lw := source(config, own)
+			m, folder := newMirror(), t.TempDir()
+			f := newFleet(t, m, fleet.Config{
+				Groups: []fleet.Group{{Resources: []string{"widgets.example.com"}}},
+				Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+					config, err := m.configure(ctx, target)
+					config.ListerWatcher = lw
+					config.Checkpoint = informer.FileCheckpoint(filepath.Join(folder, target.Resource.Resource))
+					return config, err
+				},
 			})
+			require.NoError(t, f.Add("east", config))
+			start(t, f.Run)
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", widgets))
+			heal := east.Inject(informertest.Fault{Effect: informertest.Refuse()}) // no watch tells it
+			east.CloseClientConnections()
+			time.Sleep(time.Second)
+			east.RemoveResource(widgets)
+			heal()
+			time.Sleep(20 * time.Minute)
+			require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
+			now, _ := f.Cluster("east")
+			require.Zero(t, now.Informers)
 		})
 	}
 }
@@ -285,34 +277,32 @@ func TestGoneWithCheckpointOfConfiguredSource(t *testing.T) {
 // of other targets have ended by then.
 func TestInformersEndWhileUserBlocks(t *testing.T) {
 	for _, blocks := range []string{"Configure", "Known"} {
-		t.Run(blocks, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				east := serve(t, informertest.Options{})
-				create(t, east, pods, "a")
-				m, hold := newMirror(), make(chan struct{})
-				f := newFleet(t, m, fleet.Config{
-					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
-						if blocks == "Configure" && target.Resource == widgets {
-							<-hold
-						}
-						return m.configure(ctx, target)
-					},
-					Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
-						if blocks == "Known" {
-							<-hold
-						}
-						return nil, nil
-					},
-				})
-				require.NoError(t, f.Add("east", east.Config()))
-				stop := start(t, func(ctx context.Context) { _ = f.RunUnit(ctx, f.Units()[0]) })
-				time.Sleep(time.Second)
-				require.Equal(t, []string{"Added default/a"}, m.told("east", pods))
-				time.AfterFunc(time.Minute, func() { close(hold) })
-				time.AfterFunc(time.Second, func() { create(t, east, pods, "b") })
-				stop()
-				require.Empty(t, m.told("east", pods), "after the end of the context")
+		bubbleRun(t, blocks, func(t *testing.T) {
+			east := serve(t, informertest.Options{})
+			create(t, east, pods, "a")
+			m, hold := newMirror(), make(chan struct{})
+			f := newFleet(t, m, fleet.Config{
+				Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+					if blocks == "Configure" && target.Resource == widgets {
+						<-hold
+					}
+					return m.configure(ctx, target)
+				},
+				Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
+					if blocks == "Known" {
+						<-hold
+					}
+					return nil, nil
+				},
 			})
+			require.NoError(t, f.Add("east", east.Config()))
+			stop := start(t, func(ctx context.Context) { _ = f.RunUnit(ctx, f.Units()[0]) })
+			time.Sleep(time.Second)
+			require.Equal(t, []string{"Added default/a"}, m.told("east", pods))
+			time.AfterFunc(time.Minute, func() { close(hold) })
+			time.AfterFunc(time.Second, func() { create(t, east, pods, "b") })
+			stop()
+			require.Empty(t, m.told("east", pods), "after the end of the context")
 		})
 	}
 }

@@ -101,38 +101,36 @@ func TestResourcesComeAndGoUnwatched(t *testing.T) {
 // whatever form it takes objects.
 func TestGoneUnwatched(t *testing.T) {
 	for name, example := range map[string]runtime.Object{"unstructured": nil, "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{}, "typed": &corev1.Pod{}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				resource := gadgets
-				if name == "typed" {
-					resource = pods
-				}
-				east := serve(t, informertest.Options{Resources: []informertest.Resource{served(deployments), served(nodes), served(resource)}})
-				create(t, east, resource, "a", "b", "c")
-				m := newMirror()
-				f := newFleet(t, m, fleet.Config{
-					Groups: []fleet.Group{{Resources: []string{"pods", "*.example.com"}}},
-					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
-						config, err := m.configure(ctx, target)
-						config.ExampleObject = example
-						return config, err
-					},
-				})
-				require.NoError(t, f.Add("east", east.Config()))
-				start(t, f.Run)
-				require.NoError(t, f.WaitForSync(t.Context()))
-				m.told("east", resource)
-				heal := east.Inject(informertest.Fault{Effect: informertest.Refuse()})
-				require.NoError(t, east.Delete(resource, "default", "a"))
-				east.RemoveResource(resource)
-				time.Sleep(time.Minute)
-				heal()
-				time.Sleep(10 * time.Minute)
-				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b", "Deleted default/c"}, m.told("east", resource))
-				now, _ := f.Cluster("east")
-				require.Zero(t, now.Informers)
-				require.NoError(t, now.LastError)
+		bubbleRun(t, name, func(t *testing.T) {
+			resource := gadgets
+			if name == "typed" {
+				resource = pods
+			}
+			east := serve(t, informertest.Options{Resources: []informertest.Resource{served(deployments), served(nodes), served(resource)}})
+			create(t, east, resource, "a", "b", "c")
+			m := newMirror()
+			f := newFleet(t, m, fleet.Config{
+				Groups: []fleet.Group{{Resources: []string{"pods", "*.example.com"}}},
+				Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+					config, err := m.configure(ctx, target)
+					config.ExampleObject = example
+					return config, err
+				},
 			})
+			require.NoError(t, f.Add("east", east.Config()))
+			start(t, f.Run)
+			require.NoError(t, f.WaitForSync(t.Context()))
+			m.told("east", resource)
+			heal := east.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			require.NoError(t, east.Delete(resource, "default", "a"))
+			east.RemoveResource(resource)
+			time.Sleep(time.Minute)
+			heal()
+			time.Sleep(10 * time.Minute)
+			require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b", "Deleted default/c"}, m.told("east", resource))
+			now, _ := f.Cluster("east")
+			require.Zero(t, now.Informers)
+			require.NoError(t, now.LastError)
 		})
 	}
 }
@@ -384,45 +382,43 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 			return r.URL.Path == "/api"
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				var hidden atomic.Bool
-				east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if !hidden.Load() || !hide(w, r) {
-							server.ServeHTTP(w, r)
-						}
-					})
-				}})
-				create(t, east, pods, "a")
-				create(t, east, widgets, "a")
-				m := newMirror()
-				f := newFleet(t, m, fleet.Config{})
-				require.NoError(t, f.Add("east", east.Config()))
-				start(t, f.Run)
-				require.NoError(t, f.WaitForSync(t.Context()))
-				m.told("east", pods)
-				m.told("east", widgets)
-				hidden.Store(true)
-				time.Sleep(time.Hour)
-				create(t, east, pods, "b")
-				time.Sleep(time.Second)
-				require.Equal(t, []string{"Added default/b"}, m.told("east", pods))
-				require.Empty(t, m.told("east", widgets))
-				require.True(t, f.HasSynced())
-				now, _ := f.Cluster("east")
-				require.Equal(t, 3, now.Informers)
-				if !strings.HasPrefix(name, "core") {
-					require.Equal(t, fleet.ClusterLost, now.State)
-					require.Error(t, now.LastError)
-					require.NotZero(t, now.LastErrorTime)
-				}
-				hidden.Store(false)
-				time.Sleep(10 * time.Minute)
-				now, _ = f.Cluster("east")
-				require.NoError(t, now.LastError)
-				require.Equal(t, fleet.ClusterKnown, now.State)
-			})
+		bubbleRun(t, name, func(t *testing.T) {
+			var hidden atomic.Bool
+			east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if !hidden.Load() || !hide(w, r) {
+						server.ServeHTTP(w, r)
+					}
+				})
+			}})
+			create(t, east, pods, "a")
+			create(t, east, widgets, "a")
+			m := newMirror()
+			f := newFleet(t, m, fleet.Config{})
+			require.NoError(t, f.Add("east", east.Config()))
+			start(t, f.Run)
+			require.NoError(t, f.WaitForSync(t.Context()))
+			m.told("east", pods)
+			m.told("east", widgets)
+			hidden.Store(true)
+			time.Sleep(time.Hour)
+			create(t, east, pods, "b")
+			time.Sleep(time.Second)
+			require.Equal(t, []string{"Added default/b"}, m.told("east", pods))
+			require.Empty(t, m.told("east", widgets))
+			require.True(t, f.HasSynced())
+			now, _ := f.Cluster("east")
+			require.Equal(t, 3, now.Informers)
+			if !strings.HasPrefix(name, "core") {
+				require.Equal(t, fleet.ClusterLost, now.State)
+				require.Error(t, now.LastError)
+				require.NotZero(t, now.LastErrorTime)
+			}
+			hidden.Store(false)
+			time.Sleep(10 * time.Minute)
+			now, _ = f.Cluster("east")
+			require.NoError(t, now.LastError)
+			require.Equal(t, fleet.ClusterKnown, now.State)
 		})
 	}
 }

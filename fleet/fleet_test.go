@@ -174,34 +174,32 @@ func TestRunUnit(t *testing.T) {
 // Shards of a group are followed apart. Together they are the whole set.
 func TestShardsOfGroup(t *testing.T) {
 	for _, sharded := range []bool{false, true} {
-		t.Run(fmt.Sprint("the server knows shards: ", sharded), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				east := serve(t, informertest.Options{ShardedListAndWatch: sharded, Resources: append(small(), served(nodes))})
-				for i := range 30 {
-					create(t, east, pods, fmt.Sprint("pod-", i))
-				}
-				m := newMirror()
-				f := newFleet(t, m, fleet.Config{Groups: []fleet.Group{{Resources: []string{"pods"}, Shards: 3}}})
-				require.NoError(t, f.Add("east", east.Config()))
-				units := f.Units()
-				require.Len(t, units, 3)
-				for i, u := range units {
-					before := len(m.keys("east", pods))
-					start(t, func(ctx context.Context) { require.NoError(t, f.RunUnit(ctx, u)) })
-					synctest.Wait()
-					require.NoError(t, f.WaitForSync(t.Context()))
-					part := len(m.keys("east", pods)) - before
-					require.Positive(t, part)
-					require.Less(t, part, 30, "shard %d", i)
-				}
-				m.requireRight(t, "east", east, pods)
-				require.Len(t, m.told("east", pods), 30, "each is in one shard")
+		bubbleRun(t, fmt.Sprint("the server knows shards: ", sharded), func(t *testing.T) {
+			east := serve(t, informertest.Options{ShardedListAndWatch: sharded, Resources: append(small(), served(nodes))})
+			for i := range 30 {
+				create(t, east, pods, fmt.Sprint("pod-", i))
+			}
+			m := newMirror()
+			f := newFleet(t, m, fleet.Config{Groups: []fleet.Group{{Resources: []string{"pods"}, Shards: 3}}})
+			require.NoError(t, f.Add("east", east.Config()))
+			units := f.Units()
+			require.Len(t, units, 3)
+			for i, u := range units {
+				before := len(m.keys("east", pods))
+				start(t, func(ctx context.Context) { require.NoError(t, f.RunUnit(ctx, u)) })
+				synctest.Wait()
+				require.NoError(t, f.WaitForSync(t.Context()))
+				part := len(m.keys("east", pods)) - before
+				require.Positive(t, part)
+				require.Less(t, part, 30, "shard %d", i)
+			}
+			m.requireRight(t, "east", east, pods)
+			require.Len(t, m.told("east", pods), 30, "each is in one shard")
 
-				east.RemoveResource(pods)
-				time.Sleep(10 * time.Minute)
-				require.Empty(t, m.keys("east", pods))
-				require.Len(t, m.told("east", pods), 30)
-			})
+			east.RemoveResource(pods)
+			time.Sleep(10 * time.Minute)
+			require.Empty(t, m.keys("east", pods))
+			require.Len(t, m.told("east", pods), 30)
 		})
 	}
 }

@@ -141,27 +141,25 @@ func TestDeadClusterIsAskedOncePerPause(t *testing.T) {
 // A server asks to be left alone: it is, but for no longer than DiscoverEvery.
 func TestRetryAfterOfDiscoveryIsBounded(t *testing.T) {
 	for after, want := range map[string]time.Duration{"100": 100 * time.Second, "86400": fleet.DefaultDiscoverEvery} {
-		t.Run(after, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				var asked atomic.Int32
-				east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if asked.Add(1) == 1 {
-							w.Header().Set("Retry-After", after)
-							http.Error(w, "no", http.StatusServiceUnavailable)
-							return
-						}
-						server.ServeHTTP(w, r)
-					})
-				}})
-				f := newFleet(t, newMirror(), fleet.Config{})
-				require.NoError(t, f.Add("east", east.Config()))
-				start(t, f.Run)
-				time.Sleep(want - time.Second)
-				require.EqualValues(t, 1, asked.Load(), "the server has asked to be left alone for %s s", after)
-				time.Sleep(2 * time.Second)
-				require.True(t, f.HasSynced())
-			})
+		bubbleRun(t, after, func(t *testing.T) {
+			var asked atomic.Int32
+			east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if asked.Add(1) == 1 {
+						w.Header().Set("Retry-After", after)
+						http.Error(w, "no", http.StatusServiceUnavailable)
+						return
+					}
+					server.ServeHTTP(w, r)
+				})
+			}})
+			f := newFleet(t, newMirror(), fleet.Config{})
+			require.NoError(t, f.Add("east", east.Config()))
+			start(t, f.Run)
+			time.Sleep(want - time.Second)
+			require.EqualValues(t, 1, asked.Load(), "the server has asked to be left alone for %s s", after)
+			time.Sleep(2 * time.Second)
+			require.True(t, f.HasSynced())
 		})
 	}
 }

@@ -224,6 +224,12 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// bubbleRun runs test as the subtest of a name, in a bubble of its own.
+func bubbleRun(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, test) })
+}
+
 // serve starts a server in the bubble. It ends with the test.
 func serve(t *testing.T, opts informertest.Options) *informertest.Server {
 	opts.InMemory = true

@@ -28,19 +28,17 @@ func keysIn(differences []informer.AuditDifference) (keys []string) {
 // inAudit runs test beside an informer of 20 pods, encoded or decoded, that has synced.
 func inAudit(t *testing.T, opts objectcache.Options, test func(t *testing.T, w *world, i *objectcache.Informer)) {
 	for _, decoded := range []bool{false, true} {
-		t.Run(fmt.Sprint("decoded=", decoded), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				for n := range 20 {
-					w.create(fmt.Sprintf("a/%02d", n))
-				}
-				opts := opts
-				opts.Decoded = decoded
-				i := newInformer(w.lister(), nil, opts)
-				defer start(i.RunWithContext)()
-				synctest.Wait()
-				require.True(t, i.HasSynced())
-				test(t, w, i)
-			})
+		bubbleRun(t, fmt.Sprint("decoded=", decoded), informertest.Options{}, func(t *testing.T, w *world) {
+			for n := range 20 {
+				w.create(fmt.Sprintf("a/%02d", n))
+			}
+			opts := opts
+			opts.Decoded = decoded
+			i := newInformer(w.lister(), nil, opts)
+			defer start(i.RunWithContext)()
+			synctest.Wait()
+			require.True(t, i.HasSynced())
+			test(t, w, i)
 		})
 	}
 }

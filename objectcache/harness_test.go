@@ -35,6 +35,12 @@ func bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, w *
 	})
 }
 
+// bubbleRun runs test as the subtest of a name, in a bubble of its own.
+func bubbleRun(t *testing.T, name string, opts informertest.Options, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, opts, test) })
+}
+
 // sleep lets virtual time pass, and waits until all is quiet.
 func sleep(d time.Duration) {
 	time.Sleep(d)

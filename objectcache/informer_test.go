@@ -40,35 +40,33 @@ var examples = map[string]apiruntime.Object{
 
 func TestHandlerGetsEveryChange(t *testing.T) {
 	for name, example := range examples {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
-				i := newInformer(w.lister(), example, objectcache.Options{})
-				h, registration := handle(t, i)
-				require.False(t, registration.HasSynced())
-				defer w.run(i)()
-				require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
-				require.True(t, i.HasSynced())
-				require.True(t, registration.HasSynced())
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			i := newInformer(w.lister(), example, objectcache.Options{})
+			h, registration := handle(t, i)
+			require.False(t, registration.HasSynced())
+			defer w.run(i)()
+			require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
+			require.True(t, i.HasSynced())
+			require.True(t, registration.HasSynced())
 
-				w.update("a/1", "x")
-				w.update("a/1", "y")
-				w.remove("a/1")
-				w.create("a/1")
-				w.remove("a/1")
-				w.create("a/3")
-				synctest.Wait()
-				require.Equal(t, []string{
-					"update a/1 x was created", "update a/1 y was x", "delete a/1 y", "add a/1 created", "delete a/1 created", "add a/3 created",
-				}, h.take())
-				w.requireInStep(i)
+			w.update("a/1", "x")
+			w.update("a/1", "y")
+			w.remove("a/1")
+			w.create("a/1")
+			w.remove("a/1")
+			w.create("a/3")
+			synctest.Wait()
+			require.Equal(t, []string{
+				"update a/1 x was created", "update a/1 y was x", "delete a/1 y", "add a/1 created", "delete a/1 created", "add a/3 created",
+			}, h.take())
+			w.requireInStep(i)
 
-				late, registration := handle(t, i)
-				synctest.Wait()
-				require.Equal(t, []string{"add a/2 created initial", "add a/3 created initial"}, late.sorted())
-				require.True(t, registration.HasSynced())
-				require.Empty(t, h.take())
-			})
+			late, registration := handle(t, i)
+			synctest.Wait()
+			require.Equal(t, []string{"add a/2 created initial", "add a/3 created initial"}, late.sorted())
+			require.True(t, registration.HasSynced())
+			require.Empty(t, h.take())
 		})
 	}
 }
@@ -252,32 +250,30 @@ func TestRestoredServerIsFollowedBack(t *testing.T) {
 // another state.
 func TestRestoredServerThatRepeatsVersionsIsReadAnew(t *testing.T) {
 	for name, caughtUp := range map[string]bool{"still behind": false, "caught up": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
-				backup := w.Backup()
-				w.update("a/1", "lost")
-				w.create("a/3")
-				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{})
-				h, _ := handle(t, i)
-				defer w.run(i)()
-				require.Len(t, h.take(), 3)
-				heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
-				w.Restore(backup)
-				w.update("a/1", "kept")
-				calls := []string{"gone a/3 created", "update a/1 kept was lost"}
-				if caughtUp {
-					w.create("a/4", "a/5", "a/6")
-					calls = append([]string{"add a/4 created", "add a/5 created", "add a/6 created"}, calls...)
-				}
-				w.Compact()
-				heal()
-				harness.Sleep(10 * time.Minute)
-				require.Equal(t, calls, h.sorted(), "and nothing of a/2, which is the same")
-				w.requireInStep(i)
-				relist(w)
-				require.Empty(t, h.take())
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			backup := w.Backup()
+			w.update("a/1", "lost")
+			w.create("a/3")
+			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{})
+			h, _ := handle(t, i)
+			defer w.run(i)()
+			require.Len(t, h.take(), 3)
+			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			w.Restore(backup)
+			w.update("a/1", "kept")
+			calls := []string{"gone a/3 created", "update a/1 kept was lost"}
+			if caughtUp {
+				w.create("a/4", "a/5", "a/6")
+				calls = append([]string{"add a/4 created", "add a/5 created", "add a/6 created"}, calls...)
+			}
+			w.Compact()
+			heal()
+			harness.Sleep(10 * time.Minute)
+			require.Equal(t, calls, h.sorted(), "and nothing of a/2, which is the same")
+			w.requireInStep(i)
+			relist(w)
+			require.Empty(t, h.take())
 		})
 	}
 }
@@ -528,37 +524,35 @@ func TestPanicsAreSurvivedWhereAllowed(t *testing.T) {
 
 func TestTransform(t *testing.T) {
 	for name, foreign := range map[string]bool{"wire": false, "foreign": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
-				lw := w.lister()
-				if foreign {
-					lw = decoding{lw}
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			lw := w.lister()
+			if foreign {
+				lw = decoding{lw}
+			}
+			i := newInformer(lw, nil, objectcache.Options{})
+			require.NoError(t, i.SetTransform(func(obj interface{}) (interface{}, error) {
+				u := obj.(*unstructured.Unstructured)
+				if value(u) == "bad" {
+					return nil, errors.New("bad")
 				}
-				i := newInformer(lw, nil, objectcache.Options{})
-				require.NoError(t, i.SetTransform(func(obj interface{}) (interface{}, error) {
-					u := obj.(*unstructured.Unstructured)
-					if value(u) == "bad" {
-						return nil, errors.New("bad")
-					}
-					u.SetResourceVersion("")
-					u.SetUID("")
-					u.SetLabels(map[string]string{"value": value(u) + "!"})
-					return u, nil
-				}))
-				h, _ := handle(t, i)
-				defer w.run(i)()
-				require.Error(t, i.SetTransform(nil))
-				require.Equal(t, []string{"add a/1 created! initial", "add a/2 created! initial"}, h.sorted())
-				w.requireInStep(i)
-				w.update("a/1", "bad")
-				w.update("a/1", "x")
-				w.remove("a/2")
-				synctest.Wait()
-				require.Equal(t, []string{"update a/1 x! was created!", "delete a/2 created!"}, h.take())
-				require.EqualValues(t, 1, i.Status().Skipped)
-				w.requireInStep(i)
-			})
+				u.SetResourceVersion("")
+				u.SetUID("")
+				u.SetLabels(map[string]string{"value": value(u) + "!"})
+				return u, nil
+			}))
+			h, _ := handle(t, i)
+			defer w.run(i)()
+			require.Error(t, i.SetTransform(nil))
+			require.Equal(t, []string{"add a/1 created! initial", "add a/2 created! initial"}, h.sorted())
+			w.requireInStep(i)
+			w.update("a/1", "bad")
+			w.update("a/1", "x")
+			w.remove("a/2")
+			synctest.Wait()
+			require.Equal(t, []string{"update a/1 x! was created!", "delete a/2 created!"}, h.take())
+			require.EqualValues(t, 1, i.Status().Skipped)
+			w.requireInStep(i)
 		})
 	}
 }
@@ -571,20 +565,18 @@ func TestObjectsThatTransformRefusesAreSkipped(t *testing.T) {
 		"tombstone": func(obj interface{}) (interface{}, error) { return cache.DeletedFinalStateUnknown{Obj: obj}, nil },
 		"list":      func(interface{}) (interface{}, error) { return &corev1.PodList{}, nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
-				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Transform: transform})
-				h, _ := handle(t, i)
-				defer w.run(i)()
-				w.update("a/2", "x")
-				w.remove("a/1") // the store has never had an object
-				synctest.Wait()
-				require.False(t, i.IsStopped())
-				require.EqualValues(t, 4, i.Status().Skipped)
-				require.Empty(t, h.take())
-				require.Zero(t, i.Status().Objects)
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Transform: transform})
+			h, _ := handle(t, i)
+			defer w.run(i)()
+			w.update("a/2", "x")
+			w.remove("a/1") // the store has never had an object
+			synctest.Wait()
+			require.False(t, i.IsStopped())
+			require.EqualValues(t, 4, i.Status().Skipped)
+			require.Empty(t, h.take())
+			require.Zero(t, i.Status().Objects)
 		})
 	}
 }

@@ -19,48 +19,46 @@ import (
 // restored.
 func TestKindOfATypedObjectInAnotherForm(t *testing.T) {
 	for name, content := range map[string]string{"protobuf": runtime.ContentTypeProtobuf, "JSON": runtime.ContentTypeJSON} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/listed")
-				config := w.Config()
-				config.ContentType = content
-				factory, err := informer.NewDynamicListerWatcherFactory(config)
-				require.NoError(t, err)
-				opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t))}
-				demand := func(i *objectcache.Informer, keys ...string) {
-					t.Helper()
-					for _, key := range keys {
-						u, partial := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
-						for _, into := range []runtime.Object{u, partial} {
-							exists, err := i.Store().GetInto(key, into)
-							require.NoError(t, err)
-							require.True(t, exists, key)
-							require.Equal(t, "/v1, Kind=Pod", into.GetObjectKind().GroupVersionKind().String(), "%s into a %T", key, into)
-						}
-						typed, _, err := i.Store().GetByKey(key)
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/listed")
+			config := w.Config()
+			config.ContentType = content
+			factory, err := informer.NewDynamicListerWatcherFactory(config)
+			require.NoError(t, err)
+			opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t))}
+			demand := func(i *objectcache.Informer, keys ...string) {
+				t.Helper()
+				for _, key := range keys {
+					u, partial := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+					for _, into := range []runtime.Object{u, partial} {
+						exists, err := i.Store().GetInto(key, into)
 						require.NoError(t, err)
-						require.Empty(t, typed.(*corev1.Pod).TypeMeta)
-						into := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Left"}}
-						_, err = i.Store().GetInto(key, into)
-						require.NoError(t, err)
-						require.Empty(t, into.TypeMeta)
+						require.True(t, exists, key)
+						require.Equal(t, "/v1, Kind=Pod", into.GetObjectKind().GroupVersionKind().String(), "%s into a %T", key, into)
 					}
+					typed, _, err := i.Store().GetByKey(key)
+					require.NoError(t, err)
+					require.Empty(t, typed.(*corev1.Pod).TypeMeta)
+					into := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Left"}}
+					_, err = i.Store().GetInto(key, into)
+					require.NoError(t, err)
+					require.Empty(t, into.TypeMeta)
 				}
-				run := func() (i *objectcache.Informer, stop func()) {
-					i = newInformer(factory.ForResource("", pods), &corev1.Pod{}, opts)
-					return i, w.run(i)
-				}
-				i, stop := run()
-				w.create("a/watched")
-				require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
-				demand(i, "a/listed", "a/watched")
-				stop()
-				w.ResetRequests()
-				i, stop = run()
-				defer stop()
-				demand(i, "a/listed", "a/watched")
-				require.Zero(t, w.lists(), "they were restored")
-			})
+			}
+			run := func() (i *objectcache.Informer, stop func()) {
+				i = newInformer(factory.ForResource("", pods), &corev1.Pod{}, opts)
+				return i, w.run(i)
+			}
+			i, stop := run()
+			w.create("a/watched")
+			require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
+			demand(i, "a/listed", "a/watched")
+			stop()
+			w.ResetRequests()
+			i, stop = run()
+			defer stop()
+			demand(i, "a/listed", "a/watched")
+			require.Zero(t, w.lists(), "they were restored")
 		})
 	}
 }

@@ -83,44 +83,42 @@ func (w *world) lists() (n int) {
 
 func TestWarmRestartServesReadsAndListsNothing(t *testing.T) {
 	for name, example := range examples {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2", "b/3")
-				file := snapshotFile(t)
-				w.lived(file, example)
-				saved := w.ResourceVersion()
-				info, err := os.Stat(file)
-				require.NoError(t, err)
-				require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2", "b/3")
+			file := snapshotFile(t)
+			w.lived(file, example)
+			saved := w.ResourceVersion()
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 
-				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Status(503)})
-				i := newInformer(w.lister(), example, objectcache.Options{
-					Snapshot: informer.FileCheckpoint(file), Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-				})
-				stop := w.run(i)
-				require.False(t, i.HasSynced(), "the server has not accepted the version")
-				require.Equal(t, 3, i.Status().Objects)
-				require.Zero(t, i.Store().Decoded())
-				w.requireInStep(i)
-				inA, err := i.Store().ByIndex(cache.NamespaceIndex, "a")
-				require.NoError(t, err)
-				require.Len(t, inA, 2)
-				require.Equal(t, saved, i.LastSyncResourceVersion())
-
-				w.update("a/1", "changed")
-				w.remove("a/2")
-				w.create("a/4")
-				heal()
-				sleep(5 * time.Minute)
-				require.True(t, i.HasSynced())
-				w.requireInStep(i)
-				require.Zero(t, w.lists(), "asked: %v", w.Requests())
-				require.Equal(t, saved, i.Status().ResumedFrom)
-				require.False(t, i.Status().ResumedTime.IsZero())
-				require.NoError(t, i.Status().CheckpointError)
-				stop()
-				require.Zero(t, w.lists())
+			heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Status(503)})
+			i := newInformer(w.lister(), example, objectcache.Options{
+				Snapshot: informer.FileCheckpoint(file), Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			})
+			stop := w.run(i)
+			require.False(t, i.HasSynced(), "the server has not accepted the version")
+			require.Equal(t, 3, i.Status().Objects)
+			require.Zero(t, i.Store().Decoded())
+			w.requireInStep(i)
+			inA, err := i.Store().ByIndex(cache.NamespaceIndex, "a")
+			require.NoError(t, err)
+			require.Len(t, inA, 2)
+			require.Equal(t, saved, i.LastSyncResourceVersion())
+
+			w.update("a/1", "changed")
+			w.remove("a/2")
+			w.create("a/4")
+			heal()
+			sleep(5 * time.Minute)
+			require.True(t, i.HasSynced())
+			w.requireInStep(i)
+			require.Zero(t, w.lists(), "asked: %v", w.Requests())
+			require.Equal(t, saved, i.Status().ResumedFrom)
+			require.False(t, i.Status().ResumedTime.IsZero())
+			require.NoError(t, i.Status().CheckpointError)
+			stop()
+			require.Zero(t, w.lists())
 		})
 	}
 }
@@ -208,30 +206,28 @@ func TestDamagedSnapshotIsReportedAndReplaced(t *testing.T) {
 			return b
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
-				file := snapshotFile(t)
-				w.lived(file, &corev1.Pod{})
-				b, err := os.ReadFile(file)
-				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(file, damage(b), 0o600))
-				var reported errorsOf
-				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
-				h, _ := handle(t, i)
-				stop := w.run(i)
-				time.Sleep(time.Minute)
-				err = reported.all()
-				require.True(t, errors.Is(err, informer.ErrCheckpointDamaged) || errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
-				require.Equal(t, 1, w.lists())
-				require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
-				require.NoError(t, i.Status().CheckpointError, "it was replaced")
-				stop()
-				i = newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-				defer w.run(i)()
-				time.Sleep(time.Minute)
-				require.NotEmpty(t, i.Status().ResumedFrom)
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			file := snapshotFile(t)
+			w.lived(file, &corev1.Pod{})
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, damage(b), 0o600))
+			var reported errorsOf
+			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
+			h, _ := handle(t, i)
+			stop := w.run(i)
+			time.Sleep(time.Minute)
+			err = reported.all()
+			require.True(t, errors.Is(err, informer.ErrCheckpointDamaged) || errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
+			require.Equal(t, 1, w.lists())
+			require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
+			require.NoError(t, i.Status().CheckpointError, "it was replaced")
+			stop()
+			i = newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			defer w.run(i)()
+			time.Sleep(time.Minute)
+			require.NotEmpty(t, i.Status().ResumedFrom)
 		})
 	}
 }
@@ -266,56 +262,52 @@ func TestForeignSnapshotIsAwaited(t *testing.T) {
 			require.NoError(w.t, os.WriteFile(file, []byte("a diary"), 0o600))
 		}, informer.ErrCheckpointFormat, "not a checkpoint"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "b/2")
-				file := snapshotFile(t)
-				test.write(w, file)
-				before, err := os.ReadFile(file)
-				require.NoError(t, err)
-				i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-				w.ResetRequests()
-				stop := w.run(i)
-				time.Sleep(time.Hour)
-				status := i.Status()
-				require.False(t, status.Synced)
-				require.Zero(t, status.Objects)
-				require.Zero(t, w.lists())
-				require.Equal(t, informer.ReasonCheckpointFailing, status.Condition.Reason)
-				var unused *informer.UnusedCheckpointError
-				require.ErrorAs(t, status.CheckpointError, &unused)
-				require.True(t, unused.NeverSaved)
-				require.ErrorIs(t, unused, test.is)
-				require.ErrorContains(t, unused, test.says)
-				require.ErrorIs(t, status.LastError, test.is)
-				stop()
-				after, err := os.ReadFile(file)
-				require.NoError(t, err)
-				require.Equal(t, before, after)
-
-				i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), BeginAnew: true})
-				stop = w.run(i)
-				w.requireInStep(i)
-				stop()
-				i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-				defer w.run(i)()
-				time.Sleep(time.Minute)
-				require.NotEmpty(t, i.Status().ResumedFrom, "it was replaced")
-			})
-		})
-	}
-	t.Run("a snapshot as a plain checkpoint", func(t *testing.T) {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-			w.create("a/1")
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "b/2")
 			file := snapshotFile(t)
-			w.lived(file, nil)
+			test.write(w, file)
 			before, err := os.ReadFile(file)
 			require.NoError(t, err)
-			plain(w, file)
+			i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			w.ResetRequests()
+			stop := w.run(i)
+			time.Sleep(time.Hour)
+			status := i.Status()
+			require.False(t, status.Synced)
+			require.Zero(t, status.Objects)
+			require.Zero(t, w.lists())
+			require.Equal(t, informer.ReasonCheckpointFailing, status.Condition.Reason)
+			var unused *informer.UnusedCheckpointError
+			require.ErrorAs(t, status.CheckpointError, &unused)
+			require.True(t, unused.NeverSaved)
+			require.ErrorIs(t, unused, test.is)
+			require.ErrorContains(t, unused, test.says)
+			require.ErrorIs(t, status.LastError, test.is)
+			stop()
 			after, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, before, after)
+
+			i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), BeginAnew: true})
+			stop = w.run(i)
+			w.requireInStep(i)
+			stop()
+			i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			defer w.run(i)()
+			time.Sleep(time.Minute)
+			require.NotEmpty(t, i.Status().ResumedFrom, "it was replaced")
 		})
+	}
+	bubbleRun(t, "a snapshot as a plain checkpoint", informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		w.lived(file, nil)
+		before, err := os.ReadFile(file)
+		require.NoError(t, err)
+		plain(w, file)
+		after, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
 	})
 }
 
@@ -370,26 +362,24 @@ func TestSnapshotOfOtherOptionsIsReplaced(t *testing.T) {
 		"type":  {},
 		"kind":  {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1")
-				file := snapshotFile(t)
-				w.lived(file, nil)
-				var reported errorsOf
-				opts.Snapshot, opts.ErrorHandler = informer.FileCheckpoint(file), reported.handle
-				var example apiruntime.Object
-				switch name {
-				case "type":
-					example = &corev1.Pod{}
-				case "kind":
-					example = pod("a/example", "")
-				}
-				i := newInformer(w.lister(), example, opts)
-				defer w.run(i)()
-				require.ErrorContains(t, reported.all(), "saved with "+name)
-				require.Equal(t, 1, w.lists())
-				w.requireInStep(i)
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1")
+			file := snapshotFile(t)
+			w.lived(file, nil)
+			var reported errorsOf
+			opts.Snapshot, opts.ErrorHandler = informer.FileCheckpoint(file), reported.handle
+			var example apiruntime.Object
+			switch name {
+			case "type":
+				example = &corev1.Pod{}
+			case "kind":
+				example = pod("a/example", "")
+			}
+			i := newInformer(w.lister(), example, opts)
+			defer w.run(i)()
+			require.ErrorContains(t, reported.all(), "saved with "+name)
+			require.Equal(t, 1, w.lists())
+			w.requireInStep(i)
 		})
 	}
 }
@@ -1022,28 +1012,26 @@ func TestSecretsWithoutTheirKindAreNotWritten(t *testing.T) {
 		return obj, nil
 	}
 	for name, transform := range map[string]cache.TransformFunc{"to metadata": toMetadata, "to no kind": dropKind} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				secret := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Secret"}}
-				secret.SetName("s")
-				secret.SetResourceVersion("6")
-				events := watch.NewFakeWithChanSize(1, false)
-				events.Add(secret)
-				lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-					ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
-						list := &unstructured.UnstructuredList{}
-						list.SetResourceVersion("5")
-						return list, nil
-					},
-					WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return events, nil },
-				}, noWatchLists{})
-				i := newInformer(lw, nil, objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), Transform: transform})
-				stop := w.run(i)
-				defer stop()
-				synctest.Wait()
-				require.Equal(t, []string{"s"}, i.Store().ListKeys())
-				require.ErrorIs(t, objectcache.WriteState(i, io.Discard), objectcache.ErrUnknownKind)
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			secret := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Secret"}}
+			secret.SetName("s")
+			secret.SetResourceVersion("6")
+			events := watch.NewFakeWithChanSize(1, false)
+			events.Add(secret)
+			lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+				ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
+					list := &unstructured.UnstructuredList{}
+					list.SetResourceVersion("5")
+					return list, nil
+				},
+				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return events, nil },
+			}, noWatchLists{})
+			i := newInformer(lw, nil, objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), Transform: transform})
+			stop := w.run(i)
+			defer stop()
+			synctest.Wait()
+			require.Equal(t, []string{"s"}, i.Store().ListKeys())
+			require.ErrorIs(t, objectcache.WriteState(i, io.Discard), objectcache.ErrUnknownKind)
 		})
 	}
 }

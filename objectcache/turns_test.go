@@ -77,25 +77,23 @@ func TestListIsReadBesideBlockedFunctions(t *testing.T) {
 			return objectcache.Options{Indexers: cache.Indexers{"blocked": func(interface{}) ([]string, error) { wait(); return nil, nil }}}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/b", "a/c", "b/a")
-				release := make(chan struct{})
-				released := sync.OnceFunc(func() { close(release) })
-				budget := informer.NewBudget(1 << 20)
-				options := blocked(func() { <-release })
-				options.Budget = budget
-				for range 80 {
-					defer w.run(newInformer(w.lister(), &unstructured.Unstructured{}, options))()
-				}
-				defer released() // before they are stopped
-				synctest.Wait()
-				begun := time.Now()
-				free := newInformer(w.lister(), &unstructured.Unstructured{}, objectcache.Options{Budget: budget})
-				defer w.run(free)()
-				<-free.HasSyncedChecker().Done()
-				require.Less(t, time.Since(begun), 5*time.Second)
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/b", "a/c", "b/a")
+			release := make(chan struct{})
+			released := sync.OnceFunc(func() { close(release) })
+			budget := informer.NewBudget(1 << 20)
+			options := blocked(func() { <-release })
+			options.Budget = budget
+			for range 80 {
+				defer w.run(newInformer(w.lister(), &unstructured.Unstructured{}, options))()
+			}
+			defer released() // before they are stopped
+			synctest.Wait()
+			begun := time.Now()
+			free := newInformer(w.lister(), &unstructured.Unstructured{}, objectcache.Options{Budget: budget})
+			defer w.run(free)()
+			<-free.HasSyncedChecker().Done()
+			require.Less(t, time.Since(begun), 5*time.Second)
 		})
 	}
 }

@@ -89,52 +89,50 @@ var listFaults = []string{
 func TestBrokenAnswersLoseNothing(t *testing.T) {
 	for _, form := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		for _, text := range listFaults {
-			t.Run(form[len("application/"):]+" "+text, func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-					fault, err := informertest.ParseFault(text)
-					require.NoError(t, err)
-					o, unobserve := judged(s, oracle.Options{UpdatesReplace: true})
-					defer unobserve()
-					for n := range 10 {
-						create(t, s, fmt.Sprint("old-", n))
+			bubbleRun(t, form[len("application/"):]+" "+text, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+				fault, err := informertest.ParseFault(text)
+				require.NoError(t, err)
+				o, unobserve := judged(s, oracle.Options{UpdatesReplace: true})
+				defer unobserve()
+				for n := range 10 {
+					create(t, s, fmt.Sprint("old-", n))
+				}
+				config := s.Config()
+				config.ContentType = form
+				f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithTweakListOptions(func(o *metav1.ListOptions) {
+					if !o.Watch && o.TimeoutSeconds == nil {
+						o.Limit = 3
 					}
-					config := s.Config()
-					config.ContentType = form
-					f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithTweakListOptions(func(o *metav1.ListOptions) {
-						if !o.Watch && o.TimeoutSeconds == nil {
-							o.Limit = 3
-						}
-					}))
-					i := f.Core().V1().Pods().Informer()
-					registration, err := i.AddEventHandler(o.Handler(nil))
-					require.NoError(t, err)
-					stop := make(chan struct{})
-					defer f.Shutdown()
-					defer close(stop)
-					o.Started(oracle.Run{})
-					heal := s.Inject(fault)
-					f.Start(stop)
-					time.Sleep(10 * time.Minute)
-					require.True(t, registration.HasSynced())
-					o.Synced()
-					settle(t, o, f)
+				}))
+				i := f.Core().V1().Pods().Informer()
+				registration, err := i.AddEventHandler(o.Handler(nil))
+				require.NoError(t, err)
+				stop := make(chan struct{})
+				defer f.Shutdown()
+				defer close(stop)
+				o.Started(oracle.Run{})
+				heal := s.Inject(fault)
+				f.Start(stop)
+				time.Sleep(10 * time.Minute)
+				require.True(t, registration.HasSynced())
+				o.Synced()
+				settle(t, o, f)
 
+				heal()
+				for range 3 {
+					heal = s.Inject(fault)
+					relist(s, func() {
+						require.NoError(t, s.Delete(pods, "default", "old-1"))
+						create(t, s, "old-1")
+						_, err := s.Update(pods, pod("old-2", "app", "web"))
+						require.NoError(t, err)
+						require.NoError(t, s.Delete(pods, "default", "old-3"))
+					})
+					create(t, s, "old-3")
+					time.Sleep(40 * time.Minute) // a watch that hangs from its beginning is waited for until it should have ended
+					settle(t, o, f)
 					heal()
-					for range 3 {
-						heal = s.Inject(fault)
-						relist(s, func() {
-							require.NoError(t, s.Delete(pods, "default", "old-1"))
-							create(t, s, "old-1")
-							_, err := s.Update(pods, pod("old-2", "app", "web"))
-							require.NoError(t, err)
-							require.NoError(t, s.Delete(pods, "default", "old-3"))
-						})
-						create(t, s, "old-3")
-						time.Sleep(40 * time.Minute) // a watch that hangs from its beginning is waited for until it should have ended
-						settle(t, o, f)
-						heal()
-					}
-				})
+				}
 			})
 		}
 	}

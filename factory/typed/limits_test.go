@@ -360,20 +360,18 @@ func TestDeadServerBlocksNoOther(t *testing.T) {
 		},
 		"client-go's": func(*informertest.Server) []typed.SharedInformerOption { return nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-				s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch", "watch-list"}}, Effect: informertest.Hang()})
-				f := typed.New(client(t, s), 0, options(s)...)
-				f.Core().V1().Pods().Informer()
-				stop := make(chan struct{})
-				begin := time.Now()
-				f.Start(stop)
-				require.Zero(t, time.Since(begin))
-				synctest.Wait()
-				close(stop)
-				f.Shutdown()
-				require.Less(t, time.Since(begin), time.Second)
-			})
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+			s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch", "watch-list"}}, Effect: informertest.Hang()})
+			f := typed.New(client(t, s), 0, options(s)...)
+			f.Core().V1().Pods().Informer()
+			stop := make(chan struct{})
+			begin := time.Now()
+			f.Start(stop)
+			require.Zero(t, time.Since(begin))
+			synctest.Wait()
+			close(stop)
+			f.Shutdown()
+			require.Less(t, time.Since(begin), time.Second)
 		})
 	}
 }

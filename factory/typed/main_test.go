@@ -41,6 +41,12 @@ func bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, s *
 	})
 }
 
+// bubbleRun runs test as the subtest of a name, in a bubble of its own.
+func bubbleRun(t *testing.T, name string, opts informertest.Options, test func(t *testing.T, s *informertest.Server)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, opts, test) })
+}
+
 // client is a real client of the server.
 func client(t require.TestingT, s *informertest.Server) kubernetes.Interface {
 	c, err := kubernetes.NewForConfig(s.Config())

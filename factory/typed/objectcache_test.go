@@ -49,64 +49,62 @@ func cached(s *informertest.Server, opts objectcache.Options, options ...typed.S
 // change what they get.
 func TestListersOverAnObjectCache(t *testing.T) {
 	for name, opts := range encodings {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, opts, func(t *testing.T, s *informertest.Server) {
-				create(t, s, "one", "app", "web")
-				create(t, s, "two", "app", "db")
-				elsewhere := pod("three", "app", "web")
-				elsewhere.Namespace = "elsewhere"
-				_, err := s.Create(pods, elsewhere)
-				require.NoError(t, err)
-				f := cached(s, objectcache.Options{})
-				lister := f.Core().V1().Pods().Lister()
-				told := handles(t, f.Core().V1().Pods().Informer())
-				generic, err := f.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
-				require.NoError(t, err)
-				stop := make(chan struct{})
-				f.Start(stop)
-				synced(t, f)
+		bubbleRun(t, name, opts, func(t *testing.T, s *informertest.Server) {
+			create(t, s, "one", "app", "web")
+			create(t, s, "two", "app", "db")
+			elsewhere := pod("three", "app", "web")
+			elsewhere.Namespace = "elsewhere"
+			_, err := s.Create(pods, elsewhere)
+			require.NoError(t, err)
+			f := cached(s, objectcache.Options{})
+			lister := f.Core().V1().Pods().Lister()
+			told := handles(t, f.Core().V1().Pods().Informer())
+			generic, err := f.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+			require.NoError(t, err)
+			stop := make(chan struct{})
+			f.Start(stop)
+			synced(t, f)
 
-				all, err := lister.List(labels.Everything())
-				require.NoError(t, err)
-				require.Len(t, all, 3)
-				web, err := lister.List(labels.SelectorFromSet(labels.Set{"app": "web"}))
-				require.NoError(t, err)
-				require.ElementsMatch(t, []string{"one", "three"}, names(web))
-				here, err := lister.Pods("default").List(labels.Everything())
-				require.NoError(t, err)
-				require.ElementsMatch(t, []string{"one", "two"}, names(here))
-				one, err := lister.Pods("default").Get("one")
-				require.NoError(t, err)
-				require.Equal(t, "web", one.Labels["app"])
-				one.Labels["app"], one.Name = "changed", "by its reader"
-				again, err := lister.Pods("default").Get("one")
-				require.NoError(t, err)
-				require.Equal(t, "web", again.Labels["app"])
-				_, err = lister.Pods("default").Get("none")
-				require.ErrorContains(t, err, `pod "none" not found`)
-				object, err := generic.Lister().ByNamespace("elsewhere").Get("three")
-				require.NoError(t, err)
-				require.IsType(t, &corev1.Pod{}, object)
+			all, err := lister.List(labels.Everything())
+			require.NoError(t, err)
+			require.Len(t, all, 3)
+			web, err := lister.List(labels.SelectorFromSet(labels.Set{"app": "web"}))
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{"one", "three"}, names(web))
+			here, err := lister.Pods("default").List(labels.Everything())
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{"one", "two"}, names(here))
+			one, err := lister.Pods("default").Get("one")
+			require.NoError(t, err)
+			require.Equal(t, "web", one.Labels["app"])
+			one.Labels["app"], one.Name = "changed", "by its reader"
+			again, err := lister.Pods("default").Get("one")
+			require.NoError(t, err)
+			require.Equal(t, "web", again.Labels["app"])
+			_, err = lister.Pods("default").Get("none")
+			require.ErrorContains(t, err, `pod "none" not found`)
+			object, err := generic.Lister().ByNamespace("elsewhere").Get("three")
+			require.NoError(t, err)
+			require.IsType(t, &corev1.Pod{}, object)
 
-				informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
-				matching, err := objectcache.ListMatching(informer.Store(), "default", labels.SelectorFromSet(labels.Set{"app": "db"}))
-				require.NoError(t, err)
-				require.Len(t, matching, 1)
+			informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
+			matching, err := objectcache.ListMatching(informer.Store(), "default", labels.SelectorFromSet(labels.Set{"app": "db"}))
+			require.NoError(t, err)
+			require.Len(t, matching, 1)
 
-				_, err = s.Update(pods, pod("two", "app", "later"))
-				require.NoError(t, err)
-				require.NoError(t, s.Delete(pods, "default", "one"))
-				synctest.Wait()
-				two, err := lister.Pods("default").Get("two")
-				require.NoError(t, err)
-				require.Equal(t, "later", two.Labels["app"])
-				require.Equal(t, []int32{3, 1, 1}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
+			_, err = s.Update(pods, pod("two", "app", "later"))
+			require.NoError(t, err)
+			require.NoError(t, s.Delete(pods, "default", "one"))
+			synctest.Wait()
+			two, err := lister.Pods("default").Get("two")
+			require.NoError(t, err)
+			require.Equal(t, "later", two.Labels["app"])
+			require.Equal(t, []int32{3, 1, 1}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
 
-				require.Equal(t, 2, informer.Store().Len())
-				close(stop)
-				f.Shutdown()
-				require.True(t, informer.IsStopped())
-			})
+			require.Equal(t, 2, informer.Store().Len())
+			close(stop)
+			f.Shutdown()
+			require.True(t, informer.IsStopped())
 		})
 	}
 }
@@ -114,24 +112,22 @@ func TestListersOverAnObjectCache(t *testing.T) {
 // A list decodes nothing that has not changed.
 func TestListOfAnObjectCacheThatHasIt(t *testing.T) {
 	for name, opts := range encodings {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, opts, func(t *testing.T, s *informertest.Server) {
-				for n := range 20 {
-					create(t, s, fmt.Sprint("old-", n))
-				}
-				f := cached(s, objectcache.Options{})
-				informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
-				stop := make(chan struct{})
-				f.Start(stop)
-				synced(t, f)
-				decoded, listed := informer.Store().Decoded(), lists(s)
-				relist(s, func() { create(t, s, "new") })
-				require.Greater(t, lists(s), listed)
-				require.Equal(t, 21, informer.Store().Len())
-				require.LessOrEqual(t, informer.Store().Decoded(), decoded+1)
-				close(stop)
-				f.Shutdown()
-			})
+		bubbleRun(t, name, opts, func(t *testing.T, s *informertest.Server) {
+			for n := range 20 {
+				create(t, s, fmt.Sprint("old-", n))
+			}
+			f := cached(s, objectcache.Options{})
+			informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
+			stop := make(chan struct{})
+			f.Start(stop)
+			synced(t, f)
+			decoded, listed := informer.Store().Decoded(), lists(s)
+			relist(s, func() { create(t, s, "new") })
+			require.Greater(t, lists(s), listed)
+			require.Equal(t, 21, informer.Store().Len())
+			require.LessOrEqual(t, informer.Store().Decoded(), decoded+1)
+			close(stop)
+			f.Shutdown()
 		})
 	}
 }
@@ -366,44 +362,42 @@ func TestBrokenAnswersOfAnObjectCacheLoseNothing(t *testing.T) {
 			if strings.HasPrefix(text, "list") && strings.Contains(text, "garbage") {
 				continue // the list goes on without the object
 			}
-			t.Run(name+" "+text, func(t *testing.T) {
-				bubble(t, opts, func(t *testing.T, s *informertest.Server) {
-					fault, err := informertest.ParseFault(text)
-					require.NoError(t, err)
-					o, unobserve := judged(s, oracle.Options{})
-					defer unobserve()
-					for n := range 10 {
-						create(t, s, fmt.Sprint("old-", n))
-					}
-					f := cached(s, objectcache.Options{WatchListPageSize: 3, ListMode: informer.ListModePaged})
-					registration, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
-					require.NoError(t, err)
-					stop := make(chan struct{})
-					defer f.Shutdown()
-					defer close(stop)
-					o.Started(oracle.Run{})
-					heal := s.Inject(fault)
-					f.Start(stop)
+			bubbleRun(t, name+" "+text, opts, func(t *testing.T, s *informertest.Server) {
+				fault, err := informertest.ParseFault(text)
+				require.NoError(t, err)
+				o, unobserve := judged(s, oracle.Options{})
+				defer unobserve()
+				for n := range 10 {
+					create(t, s, fmt.Sprint("old-", n))
+				}
+				f := cached(s, objectcache.Options{WatchListPageSize: 3, ListMode: informer.ListModePaged})
+				registration, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
+				require.NoError(t, err)
+				stop := make(chan struct{})
+				defer f.Shutdown()
+				defer close(stop)
+				o.Started(oracle.Run{})
+				heal := s.Inject(fault)
+				f.Start(stop)
+				time.Sleep(10 * time.Minute)
+				require.True(t, registration.HasSynced())
+				o.Synced()
+				settle(t, o, f)
+				heal()
+				for range 3 {
+					heal = s.Inject(fault)
+					relist(s, func() {
+						require.NoError(t, s.Delete(pods, "default", "old-1"))
+						create(t, s, "old-1")
+						_, err := s.Update(pods, pod("old-2", "app", "web"))
+						require.NoError(t, err)
+						require.NoError(t, s.Delete(pods, "default", "old-3"))
+					})
+					create(t, s, "old-3")
 					time.Sleep(10 * time.Minute)
-					require.True(t, registration.HasSynced())
-					o.Synced()
 					settle(t, o, f)
 					heal()
-					for range 3 {
-						heal = s.Inject(fault)
-						relist(s, func() {
-							require.NoError(t, s.Delete(pods, "default", "old-1"))
-							create(t, s, "old-1")
-							_, err := s.Update(pods, pod("old-2", "app", "web"))
-							require.NoError(t, err)
-							require.NoError(t, s.Delete(pods, "default", "old-3"))
-						})
-						create(t, s, "old-3")
-						time.Sleep(10 * time.Minute)
-						settle(t, o, f)
-						heal()
-					}
-				})
+				}
 			})
 		}
 	}

@@ -24,56 +24,54 @@ var randomFaults = append([]string{
 // What is stored is in the end what exists.
 func TestRandomDays(t *testing.T) {
 	for seed := range uint64(20) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			bubble(t, informertest.Options{Seed: seed}, func(t *testing.T, s *informertest.Server) {
-				dice := rand.New(rand.NewPCG(seed, 7))
-				registry := factory.New()
-				config := s.Config()
-				if seed%2 == 0 {
-					config.ContentType = "application/json"
+		bubbleRun(t, fmt.Sprint("seed ", seed), informertest.Options{Seed: seed}, func(t *testing.T, s *informertest.Server) {
+			dice := rand.New(rand.NewPCG(seed, 7))
+			registry := factory.New()
+			config := s.Config()
+			if seed%2 == 0 {
+				config.ContentType = "application/json"
+			}
+			pages := func(o *metav1.ListOptions) {
+				if o.Limit > 0 {
+					o.Limit = 4
 				}
-				pages := func(o *metav1.ListOptions) {
-					if o.Limit > 0 {
-						o.Limit = 4
-					}
+			}
+			stop := make(chan struct{})
+			var factories []*typed.Factory
+			var oracles []*oracle.Oracle
+			for range 2 {
+				o, unobserve := judged(s, oracle.Options{UpdatesReplace: true, Late: time.Microsecond})
+				defer unobserve()
+				f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry), typed.WithTweakListOptions(pages))
+				if seed%4 < 2 { // a tweak that pages is not shared
+					f = typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry))
 				}
-				stop := make(chan struct{})
-				var factories []*typed.Factory
-				var oracles []*oracle.Oracle
-				for range 2 {
-					o, unobserve := judged(s, oracle.Options{UpdatesReplace: true, Late: time.Microsecond})
-					defer unobserve()
-					f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry), typed.WithTweakListOptions(pages))
-					if seed%4 < 2 { // a tweak that pages is not shared
-						f = typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry))
-					}
-					_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
-					require.NoError(t, err)
-					o.Started(oracle.Run{})
-					factories, oracles = append(factories, f), append(oracles, o)
-				}
-				for range 10 {
-					touch(t, s, dice)
-				}
-				for _, f := range factories {
-					f.Start(stop)
-				}
-				for range 60 {
-					act(t, s, dice)
-					time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
-				}
-				s.Heal()
-				time.Sleep(30 * time.Minute)
-				for n, f := range factories {
-					oracles[n].Synced()
-					settle(t, oracles[n], f)
-				}
-				close(stop)
-				for _, f := range factories {
-					f.Shutdown()
-				}
-				require.Empty(t, registry.Statuses())
-			})
+				_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
+				require.NoError(t, err)
+				o.Started(oracle.Run{})
+				factories, oracles = append(factories, f), append(oracles, o)
+			}
+			for range 10 {
+				touch(t, s, dice)
+			}
+			for _, f := range factories {
+				f.Start(stop)
+			}
+			for range 60 {
+				act(t, s, dice)
+				time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
+			}
+			s.Heal()
+			time.Sleep(30 * time.Minute)
+			for n, f := range factories {
+				oracles[n].Synced()
+				settle(t, oracles[n], f)
+			}
+			close(stop)
+			for _, f := range factories {
+				f.Shutdown()
+			}
+			require.Empty(t, registry.Statuses())
 		})
 	}
 }

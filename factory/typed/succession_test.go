@@ -45,37 +45,35 @@ func TestStoppedFactoryAnswersFromWhatItHad(t *testing.T) {
 		"its registry stops it": func(_ context.CancelFunc, _ *typed.Factory, r *factory.Factory) { <-r.StopCluster("") },
 	} {
 		for _, stream := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/stream=%t", name, stream), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-					for n := range 10 {
-						create(t, s, fmt.Sprint(n))
-					}
-					registry := factory.New()
-					f := typed.New(client(t, s), 0, typed.WithFactory(registry))
-					if stream {
-						f = over(s, typed.WithFactory(registry))
-					}
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					before := f.Core().V1().Pods().Lister()
-					f.StartWithContext(ctx)
-					synced(t, f)
-					end(cancel, f, registry)
-					for range 3 {
-						time.Sleep(time.Millisecond)
-						require.Equal(t, each(10), has(t, f))
-						one, err := f.Core().V1().Pods().Lister().Pods("default").Get("3")
-						require.NoError(t, err)
-						require.Equal(t, "3", one.Name)
-					}
-					kept, err := before.List(labels.Everything())
-					require.NoError(t, err)
-					require.Len(t, kept, 10)
-					cancel()
-					f.Shutdown()
+			bubbleRun(t, fmt.Sprintf("%s/stream=%t", name, stream), informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+				for n := range 10 {
+					create(t, s, fmt.Sprint(n))
+				}
+				registry := factory.New()
+				f := typed.New(client(t, s), 0, typed.WithFactory(registry))
+				if stream {
+					f = over(s, typed.WithFactory(registry))
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				before := f.Core().V1().Pods().Lister()
+				f.StartWithContext(ctx)
+				synced(t, f)
+				end(cancel, f, registry)
+				for range 3 {
+					time.Sleep(time.Millisecond)
 					require.Equal(t, each(10), has(t, f))
-					registry.Shutdown()
-				})
+					one, err := f.Core().V1().Pods().Lister().Pods("default").Get("3")
+					require.NoError(t, err)
+					require.Equal(t, "3", one.Name)
+				}
+				kept, err := before.List(labels.Everything())
+				require.NoError(t, err)
+				require.Len(t, kept, 10)
+				cancel()
+				f.Shutdown()
+				require.Equal(t, each(10), has(t, f))
+				registry.Shutdown()
 			})
 		}
 	}

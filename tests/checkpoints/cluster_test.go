@@ -231,7 +231,7 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 					time.Sleep(5 * time.Minute)
 					c.second.RequireState(r)
 					require.Subset(t, r.Events(), []string{"delete a/0000 unknown", "add a/0000"})
-					errs, _ := f.All()
+					errs := f.Errors()
 					named := false
 					for _, err := range errs {
 						if is := strings.Contains(err.Error(), "another cluster than before"); is {

@@ -101,7 +101,6 @@ func requireWatchAfterDeadLetter(t *testing.T, s informer.CheckpointStore, forbi
 		require.Contains(t, b.Events(), "add a/3")
 		require.Len(t, i.DeadLetters(), 1)
 		require.Len(t, w.Lists(), lists, "the run goes on with a watch")
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }

@@ -79,7 +79,7 @@ func TestCheckpointOfAnotherSourceIsAwaited(t *testing.T) {
 			for _, verb := range w.Verbs() {
 				require.NotContains(t, verb, "watch")
 			}
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Greater(t, len(errs), 10)
 			require.Less(t, len(errs), 100)
 			for _, err := range errs {
@@ -191,9 +191,7 @@ func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 		for range 2 {
 			r.Forget()
 			w.UpdatePod("a/0001", w.ResourceVersion())
-			stop := w.Run(i)
-			time.Sleep(time.Minute)
-			stop()
+			w.RunFor(i, time.Minute)
 			require.Equal(t, []string{"update a/0001"}, r.Events())
 			require.Empty(t, w.Lists())
 			require.Equal(t, cluster, harness.ReadSaved(t, s.Bytes()).Metadata["cluster"], "what was known stays")
@@ -291,8 +289,7 @@ func TestAForeignFileIsLeftAsItIs(t *testing.T) {
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, "milk, bread, a new disk", string(content))
-		errs, _ := f.All()
-		require.ErrorIs(t, errs[0], informer.ErrCheckpointFormat)
+		require.ErrorIs(t, f.Errors()[0], informer.ErrCheckpointFormat)
 	})
 }
 
@@ -326,10 +323,9 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 			w.RequireState(r)
 			require.Contains(t, r.Events(), "add a/0001 initial", "a cold start")
 			stop()
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Len(t, errs, 1)
-			var damaged *informer.CheckpointError
-			require.ErrorAs(t, errs[0], &damaged)
+			harness.ErrorAs[*informer.CheckpointError](t, errs[0])
 
 			w.UpdatePod("a/0001", "changed")
 			w.ResetRequests()
@@ -361,8 +357,7 @@ func TestANewerCheckpointStays(t *testing.T) {
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, newer, content)
-		errs, _ := f.All()
-		require.ErrorIs(t, errs[0], informer.ErrCheckpointVersion)
+		require.ErrorIs(t, f.Errors()[0], informer.ErrCheckpointVersion)
 	})
 }
 
@@ -398,8 +393,7 @@ func TestAStoreThatFailsToLoad(t *testing.T) {
 			require.Equal(t, content, s.Bytes())
 			require.ErrorIs(t, i.Status().LastError, broken)
 			require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
-			errs, _ := f.All()
-			require.Less(t, len(errs), 130, "twice a minute at most")
+			require.Less(t, len(f.Errors()), 130, "twice a minute at most")
 			if name == "Load" {
 				require.Equal(t, "CheckpointStore.Load", harness.Only[*informer.StoreError](&f)[0].Op)
 			}
@@ -434,7 +428,7 @@ func TestAStoreThatFailsToClose(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
 		w.Run(i)
 		time.Sleep(time.Minute)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], broken)
 		require.True(t, i.HasSynced())
@@ -468,7 +462,7 @@ func TestAStoreThatFailsToSave(t *testing.T) {
 		stop := w.Run(i)
 		time.Sleep(10*time.Minute + time.Second)
 		require.True(t, i.HasSynced())
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.InDelta(t, 16, len(errs), 1, "after 0, 1, 3, 7, 15, 31 and 63 s, and then once a minute")
 		for _, err := range errs {
 			require.ErrorIs(t, err, syscall.ENOSPC)
@@ -509,7 +503,7 @@ func TestADirectoryThatComesLate(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		require.Empty(t, r.Events())
 		require.ErrorIs(t, i.Status().LastError, os.ErrNotExist)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Greater(t, len(errs), 2)
 		require.Less(t, len(errs), 18)
 		for _, err := range errs {
@@ -551,7 +545,7 @@ func TestAStoreThatIsInUse(t *testing.T) {
 		require.Empty(t, r.Events())
 		require.ErrorIs(t, i.Status().LastError, informer.ErrCheckpointInUse)
 		require.Equal(t, before, s.Bytes())
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Greater(t, len(errs), 5)
 		require.Less(t, len(errs), 18)
 		for _, err := range errs {
@@ -594,9 +588,7 @@ func TestAStoppedWaitForAStoreSavesNothing(t *testing.T) {
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/elsewhere": "1"}))
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, Checkpoint: s})
 		for range 2 {
-			stop := w.Run(i)
-			time.Sleep(time.Minute)
-			stop()
+			w.RunFor(i, time.Minute)
 			require.Equal(t, before, s.Bytes())
 			require.True(t, s.IsLocked())
 		}
@@ -651,7 +643,7 @@ func TestAServerThatIsDownAtTheStart(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.ErrorContains(t, errs[0], "kube-system")
 		require.Greater(t, len(errs), 10)
 		require.Less(t, len(errs), 40)
@@ -735,8 +727,7 @@ func TestRunEndsWhileItSaves(t *testing.T) {
 		require.Nil(t, s.Bytes())
 		stop()
 		w.RequireSaved(s)
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }
 
@@ -762,7 +753,7 @@ func TestTheLastSaveIsGivenUp(t *testing.T) {
 		stop()
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.Equal(t, before, s.Bytes())
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
 	})
@@ -826,9 +817,7 @@ func TestAKeyThatIsTooLongForACheckpoint(t *testing.T) {
 				return fake, nil
 			},
 		}
-		stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: plain.LW(), Handler: r, Checkpoint: s, ErrorHandler: f.Handle}))
-		time.Sleep(time.Minute)
-		stop()
+		w.RunFor(harness.Follow(w, informer.InformerConfig{ListerWatcher: plain.LW(), Handler: r, Checkpoint: s, ErrorHandler: f.Handle}), time.Minute)
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/1"}, r.Events())
 		require.Equal(t, r.State(), harness.ReadSaved(t, s.Bytes()).State())
 		require.Empty(t, harness.Only[*informer.CheckpointError](&f))

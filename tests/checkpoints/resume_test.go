@@ -333,9 +333,7 @@ func TestResumeWithAdoptedUIDs(t *testing.T) {
 		require.NoError(t, storage.Replace(stored))
 		r := &harness.Recorder{Folded: maps.Clone(versions)}
 		s := &harness.MemoryCheckpoint{}
-		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
-		time.Sleep(time.Minute)
-		stop()
+		w.RunFor(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}), time.Minute)
 		for key, v := range harness.ReadSaved(t, s.Bytes()).Versions {
 			require.NotEmpty(t, v.UID, key)
 		}
@@ -718,9 +716,7 @@ func TestASecondRunAfterAnUnfinishedList(t *testing.T) {
 		s := &harness.MemoryCheckpoint{}
 		r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, WatchListPageSize: 2})
-		stop := w.Run(i)
-		time.Sleep(3500 * time.Millisecond)
-		stop()
+		w.RunFor(i, 3500*time.Millisecond)
 		w.DeletePods("a/0000")
 		w.Run(i)
 		time.Sleep(time.Minute)
@@ -813,9 +809,7 @@ func TestResumeFromOpaqueVersions(t *testing.T) {
 					watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", versions[2])}), nil
 			}
 			s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-			stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
-			time.Sleep(time.Minute)
-			stop()
+			w.RunFor(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}), time.Minute)
 			require.Equal(t, versions[1], harness.ReadSaved(t, s.Bytes()).Resume)
 			second.Store(true)
 			r.Forget()
@@ -843,9 +837,7 @@ func TestNoResumeFromNoVersion(t *testing.T) {
 			stop()
 			require.NotNil(t, s.Bytes())
 			before := len(l.Requests())
-			stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
-			time.Sleep(time.Minute)
-			stop()
+			w.RunFor(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}), time.Minute)
 			require.True(t, strings.HasPrefix(l.Requests()[before], "list"), "asked %v", l.Requests())
 		})
 	}
@@ -881,23 +873,19 @@ func TestResumeWithStrangeKeys(t *testing.T) {
 		stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s, ErrorHandler: f.Handle}))
 		time.Sleep(time.Minute)
 		stop()
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "name")
 		require.Len(t, told, len(names))
 		told = nil
 		// That object is a gap, so the next run lists too.
 		l.OnList = harness.Lists(harness.List("9", "", objects...))
-		stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s}))
-		time.Sleep(time.Minute)
-		stop()
+		w.RunFor(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s}), time.Minute)
 		require.Equal(t, "9", harness.ReadSaved(t, s.Bytes()).Resume)
 		require.Empty(t, told)
 		gone.Store(true)
 		before := len(l.Requests())
-		stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s}))
-		time.Sleep(time.Minute)
-		stop()
+		w.RunFor(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s}), time.Minute)
 		require.Equal(t, []string{"watch rv=9"}, l.Requests()[before:])
 		require.Len(t, told, len(names))
 		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Versions)

@@ -210,8 +210,7 @@ func TestAServerThatIgnoresFieldSelectors(t *testing.T) {
 				require.True(t, i.HasSynced())
 				stop()
 			}
-			errs, _ := f.All()
-			require.Empty(t, errs)
+			require.Empty(t, f.Errors())
 			require.Len(t, w.Lists(), 1)
 		})
 	}

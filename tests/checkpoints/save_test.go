@@ -267,9 +267,7 @@ func TestNoVersionWhileAListIsUnderWay(t *testing.T) {
 		w.CreatePods(harness.Keys(6)...)
 		s := &harness.MemoryCheckpoint{}
 		r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
-		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, WatchListPageSize: 2}))
-		time.Sleep(2500 * time.Millisecond)
-		stop()
+		w.RunFor(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, WatchListPageSize: 2}), 2500*time.Millisecond)
 		require.Len(t, harness.ReadSaved(t, s.Bytes()).Versions, 3)
 		w.DeletePods("a/0000")
 		noVersion(w, s, r)
@@ -340,9 +338,7 @@ func TestNoVersionAfterAnUnreadableEvent(t *testing.T) {
 		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
 
 		// It stays so while a list cannot read it either.
-		stop = w.Run(i)
-		time.Sleep(time.Minute)
-		stop()
+		w.RunFor(i, time.Minute)
 		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
 
 		// And is over with a list that can.
@@ -353,9 +349,7 @@ func TestNoVersionAfterAnUnreadableEvent(t *testing.T) {
 		w.RequireState(r)
 		stop()
 		before := len(w.Lists())
-		stop = w.Run(i)
-		time.Sleep(time.Minute)
-		stop()
+		w.RunFor(i, time.Minute)
 		require.Len(t, w.Lists(), before)
 	})
 }

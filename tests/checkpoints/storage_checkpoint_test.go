@@ -100,8 +100,7 @@ func requireRefused(t testing.TB, b []byte, kinds ...error) *informer.Checkpoint
 	require.NoError(t, s.Add(harness.PartialObject("as", "it-was", "1", someUID)))
 	before := held(t, s)
 	n, err := s.ReadFrom(bytes.NewReader(b))
-	var e *informer.CheckpointError
-	require.ErrorAs(t, err, &e)
+	e := harness.ErrorAs[*informer.CheckpointError](t, err)
 	require.True(t, slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }), err)
 	require.LessOrEqual(t, n, int64(len(b)))
 	require.LessOrEqual(t, e.Offset, n)
@@ -247,8 +246,7 @@ func TestCheckpointErrorsOfOthers(t *testing.T) {
 	written := checkpointOf(t, s)
 	n, err := s.ReadFrom(io.MultiReader(bytes.NewReader(written[:100]), iotest.ErrReader(boom)))
 	require.ErrorIs(t, err, boom)
-	var e *informer.CheckpointError
-	require.ErrorAs(t, err, &e)
+	harness.ErrorAs[*informer.CheckpointError](t, err)
 	require.EqualValues(t, 100, n)
 	require.Equal(t, before, held(t, s))
 

@@ -30,7 +30,7 @@ func TestSecondInformerOfARunningStorageDoesNotRun(t *testing.T) {
 		two := harness.Follow(w, informer.InformerConfig{ListerWatcher: ofNamespace(w, "b"), Handler: &second, Storage: storage, ErrorHandler: f.Handle})
 		stop := harness.Settle(one.RunWithContext)
 		two.Run(make(chan struct{})) // it returns
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrStorageInUse)
 		require.ErrorContains(t, errs[0], `"pods"`)
@@ -87,7 +87,7 @@ func TestStorageOfARemovedHandlerIsFreeWhenItHasEnded(t *testing.T) {
 		early, err := shared.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{}, Storage: storage, ErrorHandler: f.Handle})
 		require.NoError(t, err)
 		synctest.Wait()
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrStorageInUse)
 		shared.RemoveHandler(early)

@@ -203,9 +203,7 @@ func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
 		}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: harness.IgnoreErrors})
 		for range 3 {
-			stop := w.Run(i)
-			time.Sleep(10 * time.Second)
-			stop()
+			w.RunFor(i, 10*time.Second)
 		}
 		require.Positive(t, told)
 		w.DeletePods("a/0001")

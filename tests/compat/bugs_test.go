@@ -180,7 +180,7 @@ func TestB11AnExtraStoreIsToldOnce(t *testing.T) {
 		stop = harness.Settle(i.RunWithContext)
 		stop()
 		require.Equal(t, []string{"update a/2", "delete unknown a/1"}, e.calls)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 2)
 		require.EqualError(t, errs[0], `store: Update "a/2": full`)
 		require.EqualError(t, errs[1], `store: Delete "a/1": full`)

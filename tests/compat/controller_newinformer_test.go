@@ -184,8 +184,7 @@ func TestNewInformerTransforms(t *testing.T) {
 		require.Equal(t, []string{"add a/1 done", "update a/1 done", "delete a/1 done", "add a/2 done"}, told)
 		require.Equal(t, map[string]string{"a/2": "8"}, harness.Contents(store))
 		require.Len(t, errs(), 1)
-		var item *informer.ItemError
-		require.ErrorAs(t, errs()[0], &item)
+		item := harness.ErrorAs[*informer.ItemError](t, errs()[0])
 		require.Equal(t, "a/bad", item.Key)
 		require.ErrorIs(t, item, failed)
 	})
@@ -287,11 +286,9 @@ func TestNewInformerReportsWhatItsStoreRefuses(t *testing.T) {
 		defer harness.Settle(c.RunWithContext)()
 		require.Equal(t, []string{"add a/good initial"}, r.Events())
 		require.Len(t, errs(), 1)
-		var process *informer.ProcessError
-		require.ErrorAs(t, errs()[0], &process)
+		process := harness.ErrorAs[*informer.ProcessError](t, errs()[0])
 		require.Equal(t, "a/bad", process.Key)
-		var refusal *informer.StoreError
-		require.ErrorAs(t, errs()[0], &refusal)
+		refusal := harness.ErrorAs[*informer.StoreError](t, errs()[0])
 		require.Equal(t, "Add", refusal.Op)
 	})
 }
@@ -310,8 +307,7 @@ func TestPanicOfAHandlerOfNewInformerIsReported(t *testing.T) {
 		defer harness.Settle(c.RunWithContext)()
 		require.Equal(t, []string{"add a/good initial"}, r.Events())
 		require.Len(t, errs(), 1)
-		var process *informer.ProcessError
-		require.ErrorAs(t, errs()[0], &process)
+		process := harness.ErrorAs[*informer.ProcessError](t, errs()[0])
 		require.Equal(t, "a/bad", process.Key)
 		require.True(t, c.HasSynced())
 	})

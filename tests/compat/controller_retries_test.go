@@ -44,8 +44,7 @@ func TestRetryOnErrorTriesUntilSuccess(t *testing.T) {
 		require.Equal(t, map[string]string{"a/bad": "6", "a/good": "7"}, harness.Contents(known))
 		stop()
 		require.Len(t, times, 12)
-		errs, _ := f.All()
-		require.Len(t, errs, 11)
+		require.Len(t, f.Errors(), 11)
 		least := 100 * time.Millisecond
 		for i := 1; i < len(times); i++ {
 			pause := times[i].Sub(times[i-1])

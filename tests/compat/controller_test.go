@@ -316,10 +316,9 @@ func TestB13ErrorsOfProcessAreReported(t *testing.T) {
 		defer stop()
 		time.Sleep(4 * time.Minute)
 		stop()
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
-		var process *informer.ProcessError
-		require.ErrorAs(t, errs[0], &process)
+		process := harness.ErrorAs[*informer.ProcessError](t, errs[0])
 		require.Equal(t, "a/bad", process.Key)
 		require.ErrorIs(t, process, failed)
 		require.Equal(t, 1, calls, "it is not tried again")
@@ -377,13 +376,11 @@ func TestPanicOfProcessIsReportedWithItsKey(t *testing.T) {
 				defer stop()
 				time.Sleep(time.Minute)
 				stop()
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.Len(t, errs, 1)
-				var process *informer.ProcessError
-				require.ErrorAs(t, errs[0], &process)
+				process := harness.ErrorAs[*informer.ProcessError](t, errs[0])
 				require.Equal(t, "a/bad", process.Key)
-				var panicked *informer.PanicError
-				require.ErrorAs(t, errs[0], &panicked)
+				panicked := harness.ErrorAs[*informer.PanicError](t, errs[0])
 				require.Equal(t, "oops", panicked.Value)
 				want := map[string]string{"a/good": "7"}
 				if retry {
@@ -450,7 +447,7 @@ func TestControllerRunBesideARun(t *testing.T) {
 		})
 		defer harness.Settle(c.RunWithContext)()
 		c.RunWithContext(t.Context())
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
 	})

@@ -454,8 +454,7 @@ func TestListAndWatchReturns(t *testing.T) {
 		r := informer.NewReflector(lw, nil, &harness.Journal{Fail: func(string) error { return failed }}, 0)
 		err := r.ListAndWatch(nil)
 		require.ErrorIs(t, err, failed)
-		var refusal *informer.StoreError
-		require.ErrorAs(t, err, &refusal)
+		refusal := harness.ErrorAs[*informer.StoreError](t, err)
 		require.Equal(t, "Replace", refusal.Op)
 		require.False(t, r.HasInitializedSynced())
 		require.Empty(t, r.LastSyncResourceVersion())
@@ -739,8 +738,7 @@ func TestResyncErrorEndsTheWatch(t *testing.T) {
 		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, lw.Requests())
 		require.Len(t, errs(), 1)
 		require.ErrorIs(t, errs()[0], failed)
-		var refusal *informer.StoreError
-		require.ErrorAs(t, errs()[0], &refusal)
+		refusal := harness.ErrorAs[*informer.StoreError](t, errs()[0])
 		require.Equal(t, "Resync", refusal.Op)
 	})
 }
@@ -769,8 +767,7 @@ func TestUnreadableItemsAreReportedAndSkipped(t *testing.T) {
 		require.Equal(t, "10", r.LastSyncResourceVersion())
 		var got []informer.ItemError
 		for _, err := range errs() {
-			var item *informer.ItemError
-			require.ErrorAs(t, err, &item)
+			item := harness.ErrorAs[*informer.ItemError](t, err)
 			require.Error(t, item.Err)
 			got = append(got, informer.ItemError{Index: item.Index, Watch: item.Watch, Key: item.Key})
 		}
@@ -958,8 +955,7 @@ func TestB5StoreErrorsLeakNothing(t *testing.T) {
 				require.NotEmpty(t, errs())
 				for _, err := range errs() {
 					require.ErrorIs(t, err, failed)
-					var refusal *informer.StoreError
-					require.ErrorAs(t, err, &refusal)
+					refusal := harness.ErrorAs[*informer.StoreError](t, err)
 					require.NotEmpty(t, refusal.Op)
 				}
 				off.Store(true)
@@ -1021,8 +1017,7 @@ func TestStalledWatchIsStartedAnew(t *testing.T) {
 		defer harness.Start(r.RunWithContext)()
 		time.Sleep(25 * time.Second)
 		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
-		var stall *informer.StallError
-		require.ErrorAs(t, errs()[0], &stall)
+		stall := harness.ErrorAs[*informer.StallError](t, errs()[0])
 		require.Equal(t, 10*time.Second, stall.Silence)
 	})
 	harness.SynctestRun(t, "by default after a bookmark", func(t *testing.T) {

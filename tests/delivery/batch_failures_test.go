@@ -149,11 +149,10 @@ func TestTheBackoffOfABatch(t *testing.T) {
 			least = min(2*least, 20*time.Second)
 		}
 		require.Less(t, exact, 3, "it is random")
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 14)
 		for n, err := range errs {
-			var failed *informer.BatchError
-			require.ErrorAs(t, err, &failed)
+			failed := harness.ErrorAs[*informer.BatchError](t, err)
 			require.Equal(t, informer.BatchError{Keys: []string{"a/1"}, Attempts: n + 1, Err: failed.Err}, *failed)
 			require.EqualError(t, failed.Err, "no")
 		}
@@ -429,18 +428,16 @@ func TestABatchThatPanics(t *testing.T) {
 		require.Contains(t, i.Status().Condition.Message, `"a/2" is a dead letter`)
 		_, known, _ := c.Storage.GetByKey("a/2")
 		require.False(t, known)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 6)
 		for n, err := range errs {
-			var failed *informer.BatchError
-			require.ErrorAs(t, err, &failed)
+			failed := harness.ErrorAs[*informer.BatchError](t, err)
 			if n > 0 {
 				require.Equal(t, []string{"a/2"}, failed.Keys)
 			}
 			require.Contains(t, failed.Keys, "a/2")
 			require.Equal(t, n+1, failed.Attempts)
-			var panicked *informer.PanicError
-			require.ErrorAs(t, err, &panicked)
+			panicked := harness.ErrorAs[*informer.PanicError](t, err)
 			require.Equal(t, "no a/2 for me", panicked.Value)
 			require.Equal(t, n == 5, errors.Is(err, informer.ErrPassedOver))
 		}
@@ -667,9 +664,7 @@ func TestAnUnchangedObjectStaysUnchangedAfterAFailedCall(t *testing.T) {
 					}
 					return nil
 				})
-				stop := w.Run(harness.Follow(w, c))
-				time.Sleep(time.Minute)
-				stop()
+				w.RunFor(harness.Follow(w, c), time.Minute)
 				require.Contains(t, all, "update a/0001")
 				require.Greater(t, len(all), 5)
 				for _, call := range all {

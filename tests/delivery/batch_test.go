@@ -220,8 +220,7 @@ func TestABatchDuringWhichRunIsStopped(t *testing.T) {
 			}
 		}
 		require.NotZero(t, c.Storage.Len())
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }
 
@@ -236,7 +235,7 @@ func TestABatchThatFailsWhileRunIsStopped(t *testing.T) {
 		})})
 		stop := harness.Settle(i.RunWithContext)
 		stop()
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.EqualError(t, errs[0], `batch of 1 events from "a/1" on, attempt 1: the disk is full`)
 	})
@@ -274,10 +273,9 @@ func TestABatchWithoutWhatCanNotBeTransformed(t *testing.T) {
 					require.Equal(t, 2, c.Storage.Len())
 					require.EqualValues(t, 1, i.Status().Skipped)
 					require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion, "it is not waited for")
-					errs, _ := f.All()
+					errs := f.Errors()
 					require.Len(t, errs, 1)
-					var skipped *informer.ItemError
-					require.ErrorAs(t, errs[0], &skipped)
+					skipped := harness.ErrorAs[*informer.ItemError](t, errs[0])
 					require.Equal(t, "a/2", skipped.Key)
 					w.DeletePods("a/1", "a/2", "a/3")
 					synctest.Wait()
@@ -336,9 +334,7 @@ func TestABatchWithoutWhatCanNotBeDecoded(t *testing.T) {
 		stop()
 		require.ElementsMatch(t, []string{"add a/1 initial", "add a/3 initial"}, b.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.All()
-		var item *informer.ItemError
-		require.ErrorAs(t, errors.Join(errs...), &item)
+		item := harness.ErrorAs[*informer.ItemError](t, errors.Join(f.Errors()...))
 		require.Equal(t, informer.ItemError{Index: 1, Key: "a/2", Err: item.Err}, *item)
 	})
 }
@@ -484,9 +480,8 @@ func TestABatchThatFailsIsTriedAgain(t *testing.T) {
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		require.NoError(t, i.Status().LastError)
 		w.RequireState(&b.Recorder)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.GreaterOrEqual(t, len(errs), 4, "after 0, 0.1 to 0.15, 0.3 to 0.45, and 0.7 to 1.05 s")
-		var failed *informer.BatchError
-		require.ErrorAs(t, errs[0], &failed)
+		harness.ErrorAs[*informer.BatchError](t, errs[0])
 	})
 }

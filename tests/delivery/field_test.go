@@ -130,7 +130,7 @@ func TestTypedRawObjectsOfOtherKinds(t *testing.T) {
 			}),
 		})
 		defer harness.Settle(i.RunWithContext)()
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.NotEmpty(t, errs)
 		require.ErrorContains(t, errs[0], "expected a *v1.Node")
 	})

@@ -196,8 +196,7 @@ func TestKeepInEveryForm(t *testing.T) {
 					delete(whole, pod.ResourceVersion)
 				}
 				require.Empty(t, whole, "not delivered")
-				errs, _ := f.All()
-				require.Empty(t, errs)
+				require.Empty(t, f.Errors())
 			})
 		}
 	}

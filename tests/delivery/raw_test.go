@@ -62,8 +62,7 @@ func told[T runtime.Object](t *testing.T, w *harness.World, config *rest.Config,
 	synctest.Wait()
 	require.NoError(t, w.Delete(gvr, "a", "pod"))
 	synctest.Wait()
-	errs, _ := f.All()
-	require.Empty(t, errs)
+	require.Empty(t, f.Errors())
 	require.Zero(t, i.Status().Skipped)
 	return i
 }
@@ -252,8 +251,7 @@ func TestATypeOfAnotherKind(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &corev1.Service{}})
 		defer harness.Settle(i.RunWithContext)()
 		require.Empty(t, r.Events())
-		errs, _ := f.All()
-		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected a *v1.Service`)
+		require.EqualError(t, f.Errors()[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected a *v1.Service`)
 	})
 }
 
@@ -317,9 +315,7 @@ func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 		stop()
 		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.All()
-		var item *informer.ItemError
-		require.ErrorAs(t, errors.Join(errs...), &item)
+		item := harness.ErrorAs[*informer.ItemError](t, errors.Join(f.Errors()...))
 		require.Equal(t, informer.ItemError{Index: 1, Key: "a/2", Err: item.Err}, *item)
 		version, known, err := storage.Get(harness.Pod("a/2", ""))
 		require.NoError(t, err)

@@ -175,10 +175,9 @@ func TestRedeliverReportsWhatCannotBeRead(t *testing.T) {
 				}
 				require.NoError(t, i.Redeliver(t.Context(), o))
 				require.Equal(t, updates("a/1", "a/3"), r.Events())
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.Len(t, errs, 1)
-				var item *informer.ItemError
-				require.ErrorAs(t, errs[0], &item)
+				item := harness.ErrorAs[*informer.ItemError](t, errs[0])
 				if !garbage {
 					require.Equal(t, "a/2", item.Key)
 					require.ErrorIs(t, item, refused)

@@ -252,7 +252,7 @@ func TestATransformThatPanics(t *testing.T) {
 			}})
 		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/2 initial"}, r.Events())
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: transform: panic: malformed`)
 	})
@@ -289,7 +289,7 @@ func TestAControllerWithAQueueOfTheUsersRunsOnce(t *testing.T) {
 		})
 		harness.Start(c.RunWithContext)()
 		c.RunWithContext(t.Context()) // returns
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.ErrorIs(t, errs[len(errs)-1], informer.ErrAlreadyRunning)
 	})
 }

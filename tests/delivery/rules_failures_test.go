@@ -81,10 +81,9 @@ func TestRule12AnUnreadableItemIsSkipped(t *testing.T) {
 			}
 			require.Equal(t, want, r.Events(), "what may live is not deleted")
 			require.EqualValues(t, 1, i.Status().Skipped)
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Len(t, errs, 1)
-			var skipped *informer.ItemError
-			require.ErrorAs(t, errs[0], &skipped)
+			skipped := harness.ErrorAs[*informer.ItemError](t, errs[0])
 			require.Equal(t, 1, skipped.Index)
 			require.Equal(t, test.badKey, skipped.Key)
 			require.False(t, skipped.Watch)
@@ -111,7 +110,7 @@ func TestRule12ATransformThatFails(t *testing.T) {
 		w.UpdatePod("a/2", "still ugly")
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 initial"}, r.Events())
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 2)
 		require.EqualError(t, errs[0], `list item 1 "a/2" skipped: too ugly`)
 		require.EqualError(t, errs[1], `watch event 0 "a/2" skipped: too ugly`)
@@ -145,14 +144,12 @@ func TestRule13APanicIsReportedWithItsKey(t *testing.T) {
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion, "it is passed")
 		require.Equal(t, informer.ReasonDeadLetters, i.Status().Condition.Reason)
 		require.Contains(t, i.Status().Condition.Message, `"a/2" is a dead letter`)
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 6)
 		for i, err := range errs {
-			var failed *informer.ProcessError
-			require.ErrorAs(t, err, &failed)
+			failed := harness.ErrorAs[*informer.ProcessError](t, err)
 			require.Equal(t, "a/2", failed.Key)
-			var panicked *informer.PanicError
-			require.ErrorAs(t, err, &panicked)
+			panicked := harness.ErrorAs[*informer.PanicError](t, err)
 			require.Equal(t, "no a/2 for me", panicked.Value)
 			require.Equal(t, i == 5, errors.Is(err, informer.ErrPassedOver))
 		}
@@ -238,7 +235,7 @@ func TestASecondRunBesideARunningOne(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		stop := harness.Settle(i.RunWithContext)
 		i.RunWithContext(t.Context()) // returns
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
 		require.Equal(t, informer.PhaseWatching, i.Status().Phase)

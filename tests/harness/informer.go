@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
@@ -18,6 +19,13 @@ func (w *World) Run(i informer.ResourceVersionInformer) (stop func()) {
 	stop = sync.OnceFunc(Start(i.RunWithContext))
 	w.T.Cleanup(stop)
 	return stop
+}
+
+// RunFor runs an informer for a while.
+func (w *World) RunFor(i informer.ResourceVersionInformer, d time.Duration) {
+	stop := w.Run(i)
+	time.Sleep(d)
+	stop()
 }
 
 // Follow is an informer of the pods, with what c leaves open. It lists: what is

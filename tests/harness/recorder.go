@@ -233,6 +233,18 @@ func (f *Failures) All() (errs []error, watchesStarted int) {
 	return slices.Clone(f.errs), f.started
 }
 
+// Errors returns the errors so far.
+func (f *Failures) Errors() []error {
+	errs, _ := f.All()
+	return errs
+}
+
+// ErrorAs returns the error of type E in the tree of err, which must have one.
+func ErrorAs[E error](t require.TestingT, err error) (found E) {
+	require.ErrorAs(t, err, &found)
+	return found
+}
+
 // LastKnown returns the metadata in a tombstone.
 func LastKnown(t *testing.T, obj interface{}) *metav1.PartialObjectMetadata {
 	t.Helper()

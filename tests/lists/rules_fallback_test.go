@@ -259,8 +259,7 @@ func TestFakeSourceOfClientGoIsFollowed(t *testing.T) {
 				source.Delete(pod("2"))
 				synctest.Wait()
 				require.Equal(t, map[string]string{"a/1": "4", "a/3": "3"}, r.State())
-				errs, _ := f.All()
-				require.Empty(t, errs)
+				require.Empty(t, f.Errors())
 			})
 		})
 	}

@@ -155,7 +155,7 @@ func TestRule2WrongListOfAnotherListerWatcher(t *testing.T) {
 			defer harness.Start(i.RunWithContext)()
 			time.Sleep(time.Minute)
 			require.Equal(t, []string{"add a/1 initial", "sync a/1"}, r.Events())
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.ErrorIs(t, errs[len(errs)-1], informer.ErrNotList)
 			require.NoError(t, i.Status().LastError)
 		})

@@ -81,8 +81,7 @@ func TestRule2APageCutShortIsAskedForAgain(t *testing.T) {
 			"list limit=2", "list limit=2 continue", "list limit=2 continue", "list limit=2 continue",
 			"watch rv=" + w.ResourceVersion(),
 		}, w.Verbs())
-		errs, _ := f.All()
-		require.Len(t, errs, 1)
+		require.Len(t, f.Errors(), 1)
 		w.RequireState(&r)
 		require.Len(t, r.Events(), 5, "each object once")
 	})

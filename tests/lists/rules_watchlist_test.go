@@ -422,9 +422,7 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 		require.True(t, i.HasSynced())
 		require.Equal(t, []string{"add a/2 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.All()
-		var item *informer.ItemError
-		require.ErrorAs(t, errs[0], &item)
+		item := harness.ErrorAs[*informer.ItemError](t, f.Errors()[0])
 		require.Equal(t, 0, item.Index)
 		require.True(t, item.Watch)
 	})

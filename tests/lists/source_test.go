@@ -42,9 +42,7 @@ func TestAListWithAnUnreadableItem(t *testing.T) {
 				stop := harness.Synced(i)
 				stop()
 				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
-				errs, _ := f.All()
-				var skipped *informer.ItemError
-				require.ErrorAs(t, errs[0], &skipped)
+				skipped := harness.ErrorAs[*informer.ItemError](t, f.Errors()[0])
 				require.Equal(t, 1, skipped.Index)
 				require.ErrorContains(t, skipped, test.says)
 				require.EqualValues(t, 1, i.Status().Skipped)
@@ -72,9 +70,7 @@ func TestUndecodableUnstructuredObjectIsSkipped(t *testing.T) {
 				stop := harness.Synced(i)
 				stop()
 				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
-				errs, _ := f.All()
-				var skipped *informer.ItemError
-				require.ErrorAs(t, errs[0], &skipped)
+				skipped := harness.ErrorAs[*informer.ItemError](t, f.Errors()[0])
 				require.EqualError(t, skipped, test.says)
 				require.EqualValues(t, 1, i.Status().Skipped)
 			})
@@ -156,8 +152,7 @@ func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
 		defer harness.Settle(i.RunWithContext)()
 		require.Empty(t, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.All()
-		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected /v1, Kind=Service`)
+		require.EqualError(t, f.Errors()[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected /v1, Kind=Service`)
 	})
 }
 
@@ -199,8 +194,7 @@ func TestItemsBeforeTheirKind(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
 		defer harness.Settle(i.RunWithContext)()
 		require.Empty(t, r.Events())
-		errs, _ := f.All()
-		require.ErrorContains(t, errs[0], "says its kind")
+		require.ErrorContains(t, f.Errors()[0], "says its kind")
 	})
 }
 

@@ -46,10 +46,9 @@ func TestWatchEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 					w.RequireState(&r)
 					require.Equal(t, "list limit=500", w.Verbs()[0])
 					require.EqualValues(t, 1, i.Status().Skipped)
-					errs, _ := f.All()
+					errs := f.Errors()
 					require.Len(t, errs, 1)
-					var item *informer.ItemError
-					require.ErrorAs(t, errs[0], &item)
+					item := harness.ErrorAs[*informer.ItemError](t, errs[0])
 					require.NotEmpty(t, item.Key)
 					require.ErrorContains(t, errs[0], "no resource version")
 
@@ -91,7 +90,6 @@ func TestEventsOfOthersNeedNoResourceVersion(t *testing.T) {
 		})
 		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/1 initial", "add a/2"}, r.Events())
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }

@@ -91,7 +91,7 @@ func TestStalledErrorBodyIsAnErrorInTime(t *testing.T) {
 						w.CreatePods("a/2")
 						synctest.Wait()
 						w.RequireState(&r)
-						errs, _ := f.All()
+						errs := f.Errors()
 						switch {
 						case name == "watch-list" && (code == 403 || code == 500): // a list takes its place
 							require.Empty(t, errs)
@@ -133,7 +133,7 @@ func TestErrorBodyIsReadToALimit(t *testing.T) {
 			defer harness.Start(i.RunWithContext)()
 			time.Sleep(time.Minute)
 			require.True(t, i.HasSynced())
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Len(t, errs, 1)
 			require.True(t, apierrors.IsInternalError(errs[0]), "%v", errs[0])
 			require.Less(t, len(errs[0].Error()), 8<<10)
@@ -176,7 +176,7 @@ func TestTextOfAStatusIsCut(t *testing.T) {
 				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.Len(t, errs, 1)
 				require.True(t, apierrors.IsTooManyRequests(errs[0]))
 				seconds, _ := apierrors.SuggestsClientDelay(errs[0])
@@ -211,7 +211,7 @@ func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
 			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 			defer harness.Start(i.RunWithContext)()
 			time.Sleep(time.Second)
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.NotEmpty(t, errs)
 			for _, err := range append(errs, i.Status().LastError) {
 				require.NotContains(t, err.Error(), "hunter2")

@@ -82,10 +82,9 @@ func TestDamagedCompression(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.True(t, i.HasSynced())
 			w.RequireState(&r)
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.NotEmpty(t, errs)
-			var body *informer.BodyError
-			require.ErrorAs(t, errs[0], &body)
+			harness.ErrorAs[*informer.BodyError](t, errs[0])
 			require.ErrorContains(t, errs[0], test.want)
 		})
 	}
@@ -120,7 +119,7 @@ func TestCompressedRefusal(t *testing.T) {
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		defer harness.Settle(i.RunWithContext)()
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "not today")
 		require.EqualValues(t, http.StatusForbidden, codeOf(errs[0]))

@@ -336,8 +336,7 @@ func TestPluginThatFailsIsRunSeldom(t *testing.T) {
 		require.Less(t, runs, 50)
 		for _, i := range c.informers {
 			status := i.Status()
-			var credential *informer.CredentialError
-			require.ErrorAs(t, status.LastError, &credential)
+			harness.ErrorAs[*informer.CredentialError](t, status.LastError)
 			require.ErrorContains(t, status.LastError, "executable "+g.path("plugin")+" failed with exit code 1")
 			require.Equal(t, informer.PhaseBackoff, status.Phase)
 			require.Equal(t, factory.ErrorUnauthorized, factory.ClassOf(status.LastError))

@@ -250,8 +250,7 @@ func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
 		var f harness.Failures
 		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		defer harness.Settle(i.RunWithContext)()
-		errs, _ := f.All()
-		require.ErrorContains(t, errs[0], `namespace "a/../b" of a list of pods`)
+		require.ErrorContains(t, f.Errors()[0], `namespace "a/../b" of a list of pods`)
 		require.Empty(t, w.Requests())
 	})
 }

@@ -55,7 +55,7 @@ func TestRedirectToAnotherServerIsRefused(t *testing.T) {
 				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Second)
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.NotEmpty(t, errs)
 				mu.Lock()
 				defer mu.Unlock()

@@ -226,8 +226,7 @@ func TestRule2PagesInACircle(t *testing.T) {
 				w.RequireState(&r)
 				require.True(t, i.HasSynced())
 				require.LessOrEqual(t, len(l.times), 30)
-				errs, _ := f.All()
-				require.ErrorContains(t, errors.Join(errs...), "continue token")
+				require.ErrorContains(t, errors.Join(f.Errors()...), "continue token")
 			})
 		})
 	}

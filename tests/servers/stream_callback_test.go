@@ -55,7 +55,7 @@ func TestRequestFailsWhereItsCallbackDoesNotReturn(t *testing.T) {
 			stop := harness.Synced(i)
 			stop()
 			require.Equal(t, []string{"add a/1 initial"}, r.Events())
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Len(t, errs, 2)
 			require.ErrorContains(t, errs[0], test.says)
 		})

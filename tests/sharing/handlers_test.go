@@ -85,8 +85,7 @@ func TestAHandlerThatPanicsIsAlone(t *testing.T) {
 		require.Equal(t, 3, s.Status().Objects)
 		require.Error(t, b.Status().LastError)
 		require.Equal(t, b.Status().LastError, s.Status().LastError)
-		errs, _ := failed.All()
-		require.ErrorContains(t, errs[0], "not this one")
+		require.ErrorContains(t, failed.Errors()[0], "not this one")
 	})
 }
 
@@ -123,8 +122,7 @@ func TestRemovingAHandlerLeavesTheOthersAlone(t *testing.T) {
 		harness.AddHandler(t, s, last)
 		synctest.Wait()
 		w.RequireState(last)
-		errs, _ := failed.All()
-		require.Empty(t, errs)
+		require.Empty(t, failed.Errors())
 
 		never := informer.NewSharedResourceVersionInformer("others", informer.InformerConfig{ListerWatcher: w.Lister()})
 		require.PanicsWithValue(t, `shared informer "others": the handler "pods/2" is another informer's`, func() { never.RemoveHandler(other) })
@@ -281,8 +279,7 @@ func TestASharedInformerRunsAgain(t *testing.T) {
 		harness.AddHandler(t, s, r)
 		stop := harness.Settle(s.RunWithContext)
 		s.Run(nil) // returns
-		errs, _ := failed.All()
-		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
+		require.ErrorIs(t, failed.Errors()[0], informer.ErrAlreadyRunning)
 		require.Equal(t, w.ResourceVersion(), s.LastSyncResourceVersion())
 		require.Equal(t, w.ResourceVersion(), s.Status().ResourceVersion)
 		stop()

@@ -195,8 +195,7 @@ func TestServerRefusesShard(t *testing.T) {
 			require.Equal(t, shardOf(w, harness.Pods, half), r.State())
 			sharded, _ := asked(w)
 			require.Equal(t, 1, sharded)
-			errs, _ := f.All()
-			require.Empty(t, errs)
+			require.Empty(t, f.Errors())
 			time.Sleep(59 * time.Minute)
 			sharded, _ = asked(w)
 			require.Equal(t, 1, sharded)
@@ -237,7 +236,7 @@ func TestServerListsAnotherShard(t *testing.T) {
 			defer harness.Synced(i)()
 			require.NotContains(t, strings.Join(r.Events(), "\n"), "delete")
 			require.Equal(t, shardOf(w, gvr, half), r.State())
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Len(t, errs, 1)
 			require.ErrorContains(t, errs[0], "the server has listed the shard")
 		})
@@ -296,8 +295,7 @@ func TestCheckpointOfAShard(t *testing.T) {
 		other := informer.Shard{Key: informer.ShardByUID, Start: 1 << 63}
 		_, i, f := run(other)
 		var mismatch *informer.CheckpointSourceError
-		errs, _ := f.All()
-		require.ErrorAs(t, errs[0], &mismatch)
+		require.ErrorAs(t, f.Errors()[0], &mismatch)
 		require.Equal(t, []informer.CheckpointSourceDifference{{Field: "shard", Saved: half.String(), Wanted: other.String()}}, mismatch.Differences)
 		require.Error(t, i.Status().CheckpointError)
 	})

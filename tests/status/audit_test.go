@@ -468,7 +468,7 @@ func TestAuditEveryAuditsFromTimeToTime(t *testing.T) {
 		require.NotNil(t, first)
 		require.NoError(t, first.Err)
 		require.Equal(t, 5, first.Objects)
-		errs, _ := told.All()
+		errs := told.Errors()
 		require.Empty(t, errs, "nothing is said of an audit that finds nothing")
 		a.spoil()
 		second := a.Status().LastAudit

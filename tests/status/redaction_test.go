@@ -104,15 +104,13 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 			c.Handler, c.BatchHandler = nil, informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return secret })
 		}, lastError, func(t *testing.T, err error) {
 			isReason(t, err)
-			var batch *informer.BatchError
-			require.ErrorAs(t, err, &batch)
+			batch := harness.ErrorAs[*informer.BatchError](t, err)
 			require.NotEmpty(t, batch.Keys)
 		}},
 		"panic": {func(_ *harness.World, c *informer.InformerConfig) {
 			c.Handler = &harness.Recorder{Before: func(string) { panic(text) }}
 		}, lastError, func(t *testing.T, err error) {
-			var panicked *informer.PanicError
-			require.ErrorAs(t, err, &panicked)
+			harness.ErrorAs[*informer.PanicError](t, err)
 		}},
 		"transform": {func(_ *harness.World, c *informer.InformerConfig) {
 			c.Transform = func(interface{}) (interface{}, error) { return nil, secret }
@@ -121,8 +119,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 			c.Checkpoint = namedCheckpoint{&harness.MemoryCheckpoint{OnSave: func(context.Context, int) error { return secret }}}
 		}, func(s informer.Status) error { return s.CheckpointError }, func(t *testing.T, err error) {
 			isReason(t, err)
-			var unused *informer.UnusedCheckpointError
-			require.ErrorAs(t, err, &unused)
+			harness.ErrorAs[*informer.UnusedCheckpointError](t, err)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +144,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 					}
 				}
 				require.True(t, found)
-				errs, _ := told.All()
-				all := leaks(statuses, errs, log)
+				all := leaks(statuses, told.Errors(), log)
 				require.Contains(t, all, "xxxxx")
 				require.NotContains(t, all, planted)
 			})

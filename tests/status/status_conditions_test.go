@@ -49,15 +49,13 @@ func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 					time.Sleep(time.Hour)
 					status := i.Status()
 					harness.RequireAwaited(t, i, test.reason)
-					var unused *informer.UnusedCheckpointError
-					require.ErrorAs(t, status.CheckpointError, &unused)
+					unused := harness.ErrorAs[*informer.UnusedCheckpointError](t, status.CheckpointError)
 					require.Equal(t, path, unused.Checkpoint)
 					require.ErrorContains(t, status.CheckpointError, path)
 				}
 				stop()
 			}
-			errs, _ := f.All()
-			require.ErrorContains(t, errs[0], path)
+			require.ErrorContains(t, f.Errors()[0], path)
 		})
 	}
 }
@@ -86,8 +84,7 @@ func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
 			status := i.Status()
 			require.Equal(t, "*harness.Lockable", status.Checkpoint)
 			require.ErrorIs(t, status.CheckpointError, reason)
-			var unused *informer.UnusedCheckpointError
-			require.ErrorAs(t, status.CheckpointError, &unused)
+			unused := harness.ErrorAs[*informer.UnusedCheckpointError](t, status.CheckpointError)
 			require.False(t, unused.NeverSaved)
 			require.ErrorContains(t, status.CheckpointError, "Lockable")
 		}
@@ -112,8 +109,7 @@ func TestStatusNamesADamagedCheckpointUntilItIsReplaced(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{Before: func(string) { <-hold }}, Checkpoint: s})
 		w.Run(i)
 		time.Sleep(time.Second)
-		var damaged *informer.CheckpointError
-		require.ErrorAs(t, i.Status().CheckpointError, &damaged)
+		harness.ErrorAs[*informer.CheckpointError](t, i.Status().CheckpointError)
 		close(hold)
 		time.Sleep(5 * time.Minute)
 		require.NoError(t, i.Status().CheckpointError)
@@ -153,8 +149,7 @@ func TestStatusTellsWhyItemsAreSkipped(t *testing.T) {
 		for range 5 {
 			time.Sleep(time.Hour)
 			require.ErrorIs(t, wrong.Status().LastError, informer.ErrNotList)
-			var skipped *informer.ItemError
-			require.ErrorAs(t, wrong.Status().SkippedError, &skipped)
+			skipped := harness.ErrorAs[*informer.ItemError](t, wrong.Status().SkippedError)
 			require.ErrorContains(t, skipped, "ConfigMap")
 			w.Relist()
 		}

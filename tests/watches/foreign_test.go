@@ -60,13 +60,12 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle})
 			stop := harness.Start(i.RunWithContext)
 			time.Sleep(test.after - time.Second)
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Empty(t, errs)
 			time.Sleep(time.Minute)
 			errs, started := f.All()
 			require.Len(t, errs, 1)
-			var stalled *informer.StallError
-			require.ErrorAs(t, errs[0], &stalled)
+			stalled := harness.ErrorAs[*informer.StallError](t, errs[0])
 			require.Equal(t, 5*time.Minute, stalled.Silence)
 			if !test.obeys {
 				require.ErrorContains(t, errs[0], "left behind")
@@ -117,13 +116,12 @@ func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
 			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle, StallTimeout: 20 * time.Second})
 			defer harness.Start(i.RunWithContext)()
 			time.Sleep(19 * time.Second)
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Empty(t, errs)
 			time.Sleep(2 * time.Second)
 			errs, _ = f.All()
 			require.Len(t, errs, 1)
-			var stalled *informer.StallError
-			require.ErrorAs(t, errs[0], &stalled)
+			stalled := harness.ErrorAs[*informer.StallError](t, errs[0])
 			require.Equal(t, 20*time.Second, stalled.Silence)
 			time.Sleep(2 * time.Second) // for the backoff
 			require.Equal(t, []string{"add a/1 initial"}, r.Events())
@@ -153,8 +151,7 @@ func TestForeignCallWithoutContextMayTakeLongerThanStallTimeout(t *testing.T) {
 		defer harness.Start(i.RunWithContext)()
 		time.Sleep(4*time.Minute + 10*time.Second)
 		require.True(t, i.HasSynced())
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }
 
@@ -173,7 +170,7 @@ func TestRunLeavesForeignCallBehind(t *testing.T) {
 		began := time.Now()
 		stop()
 		require.Equal(t, 10*time.Second, time.Since(began))
-		errs, _ := f.All()
+		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "left behind")
 		close(release)

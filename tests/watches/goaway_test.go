@@ -50,8 +50,7 @@ func TestGoAwayCausesNoListAndNoError(t *testing.T) {
 			require.Greater(t, len(watches), 1)
 			require.GreaterOrEqual(t, int(dials.Load()), len(watches), "each watch has a connection of its own")
 			require.Equal(t, informer.ListCounts{Initial: 1}, i.Status().Counts.Lists)
-			errs, _ := f.All()
-			require.Empty(t, errs)
+			require.Empty(t, f.Errors())
 		})
 	}
 }

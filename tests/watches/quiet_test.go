@@ -58,8 +58,7 @@ func TestQuietWatchListIsReplacedByOneWatch(t *testing.T) {
 		require.Equal(t, informer.WatchCounts{Quiet: 1}, i.Status().Counts.Watches)
 		require.Equal(t, informer.ListCounts{Initial: 1}, i.Status().Counts.Lists)
 		require.EqualValues(t, quietObjects, i.Status().Counts.Listed)
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 
 		w.UpdatePod("a/0001", "changed")
 		w.DeletePods("a/0002")

@@ -303,7 +303,7 @@ func TestRetryAfterIsNoSilence(t *testing.T) {
 				defer harness.Synced(i)()
 				require.GreaterOrEqual(t, times[1].Sub(times[0]), time.Duration(test.after)*time.Second)
 				var stalled *informer.StallError
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.False(t, errors.As(errors.Join(errs...), &stalled), "%v", errs)
 			})
 		})
@@ -355,8 +355,7 @@ func TestADeletionThatCanNotBeTransformed(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, deleted, 1)
 		require.IsType(t, cache.DeletedFinalStateUnknown{}, deleted[0])
-		errs, _ := f.All()
-		require.NotEmpty(t, errs, "skipped and reported")
+		require.NotEmpty(t, f.Errors(), "skipped and reported")
 	})
 }
 
@@ -372,8 +371,7 @@ func TestTheRateLimiterIsNoSilence(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5})
 		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 		require.True(t, i.HasSynced())
 	})
 }

@@ -46,10 +46,9 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 			require.Len(t, w.Requests(), 2)
 			harness.Sleep(test.most - test.least + 2*time.Second)
 			require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.Verbs())
-			errs, _ := f.All()
+			errs := f.Errors()
 			require.Len(t, errs, 1)
-			var stalled *informer.StallError
-			require.ErrorAs(t, errs[0], &stalled)
+			harness.ErrorAs[*informer.StallError](t, errs[0])
 			require.NoError(t, i.Status().LastError, "the next watch has started")
 		})
 	}
@@ -69,8 +68,7 @@ func TestRule10ASlowHandlerIsNoStall(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		w.RequireState(&r)
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }
 

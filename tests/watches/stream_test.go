@@ -97,9 +97,7 @@ func TestWrongAnswers(t *testing.T) {
 				for _, call := range r.Events() {
 					require.NotContains(t, call, "delete")
 				}
-				errs, _ := f.All()
-				var body *informer.BodyError
-				require.ErrorAs(t, errors.Join(errs...), &body)
+				body := harness.ErrorAs[*informer.BodyError](t, errors.Join(f.Errors()...))
 				require.ErrorIs(t, body, test.is)
 				require.ErrorContains(t, body, test.says)
 				require.Equal(t, test.watch, body.Watch)
@@ -140,10 +138,9 @@ func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 				defer harness.Settle(i.RunWithContext)()
 				require.Equal(t, []string{"add a/1", "add a/3"}, r.Events())
 				require.EqualValues(t, 1, i.Status().Skipped)
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.Len(t, errs, 1)
-				var item *informer.ItemError
-				require.ErrorAs(t, errs[0], &item)
+				item := harness.ErrorAs[*informer.ItemError](t, errs[0])
 				require.Equal(t, 1, item.Index)
 				require.True(t, item.Watch)
 			})
@@ -186,10 +183,9 @@ func TestAListThatHangs(t *testing.T) {
 				require.InDelta(t, test.patience, time.Since(began), float64(3*time.Second))
 				w.RequireState(&r)
 				require.Len(t, r.Events(), 10, "nothing is told twice")
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.Len(t, errs, 1)
-				var stalled *informer.StallError
-				require.ErrorAs(t, errs[0], &stalled)
+				stalled := harness.ErrorAs[*informer.StallError](t, errs[0])
 				require.Equal(t, test.patience, stalled.Silence)
 				require.Equal(t, []string{"list limit=5", "list limit=5 continue", "list limit=5 continue", "watch rv=11"}, w.Verbs())
 			})
@@ -297,8 +293,7 @@ func TestHealthChecksOfHTTP2(t *testing.T) {
 	w.CreatePods("a/2")
 	require.Eventually(t, func() bool { return len(r.Events()) == 2 }, time.Minute, 10*time.Millisecond, "a new connection is made")
 	w.RequireState(&r)
-	errs, _ := f.All()
-	require.NotEmpty(t, errs)
+	require.NotEmpty(t, f.Errors())
 }
 
 // cable makes connections that can be cut so that neither end notices.

@@ -62,10 +62,9 @@ func TestTrickleOfAnEventIsSilence(t *testing.T) {
 				w.CreatePods("a/2")
 				time.Sleep(test.most + 10*time.Second)
 				w.RequireState(&r)
-				errs, _ := f.All()
+				errs := f.Errors()
 				require.Len(t, errs, 1)
-				var stalled *informer.StallError
-				require.ErrorAs(t, errs[0], &stalled)
+				harness.ErrorAs[*informer.StallError](t, errs[0])
 			})
 		})
 	}
@@ -88,8 +87,7 @@ func TestLargeEventOverASlowConnectionIsNoSilence(t *testing.T) {
 		w.UpdatePod("a/1", "changed")
 		time.Sleep(10 * time.Minute)
 		w.RequireState(&r)
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 	})
 }
 
@@ -110,8 +108,7 @@ func TestWatchEndsInTimeThoughTheServerDoesNotEndIt(t *testing.T) {
 		require.Len(t, w.Verbs(), 2)
 		time.Sleep(18 * time.Minute)
 		require.GreaterOrEqual(t, len(w.Verbs()), 3)
-		errs, _ := f.All()
-		require.Empty(t, errs)
+		require.Empty(t, f.Errors())
 		w.CreatePods("a/2")
 		synctest.Wait()
 		w.RequireState(&r)

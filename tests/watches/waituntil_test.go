@@ -224,8 +224,7 @@ func TestWaitUntilRefusesVersionsWithoutOrder(t *testing.T) {
 		for _, rv := range []string{"", "0", "-1", "1.5", "010", "v-1", "１"} {
 			err := i.WaitUntil(t.Context(), rv)
 			require.ErrorIs(t, err, informer.ErrUnorderedVersion, rv)
-			var of *informer.WaitError
-			require.ErrorAs(t, err, &of)
+			of := harness.ErrorAs[*informer.WaitError](t, err)
 			require.Equal(t, rv, of.ResourceVersion)
 			require.ErrorContains(t, err, `"pods"`)
 		}

@@ -103,7 +103,7 @@ func TestUnprovenWatchIsBrokenAfter75Seconds(t *testing.T) {
 		unanswered.Store(true)
 		w.CloseClientConnections()
 		harness.Sleep(5 * time.Minute)
-		errs, _ := f.All()
+		errs := f.Errors()
 		var stalled *informer.StallError
 		for _, err := range errs {
 			if errors.As(err, &stalled) {
