@@ -11,9 +11,9 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-func TestFaultsMeetParameters(t *testing.T) {
-	s := start(t, informertest.Options{InMemory: true})
-	create(t, s, fiveObjects()...)
+func TestFaultsMeetParameters(t *testing.T) { inBubble(t, faultsMeetParameters) }
+
+func faultsMeetParameters(t *testing.T, s *informertest.Server) {
 	watchList := append(bookmarkedWatchList, "watch", "1", "timeoutSeconds", "1")
 	all := map[string][]string{
 		"consistent":      nil,

@@ -83,8 +83,9 @@ func TestDeletedCarriesTheLastState(t *testing.T) {
 	require.Equal(t, "ConfigMap", f.Object.GetKind())
 }
 
-func TestWatchRefusals(t *testing.T) {
-	s := five(t)
+func TestWatchRefusals(t *testing.T) { inBubble(t, watchRefusals) }
+
+func watchRefusals(t *testing.T, s *informertest.Server) {
 	s.Compact()
 	for _, ask := range [][]string{
 		{"timeoutSeconds", "soon"},

@@ -154,8 +154,8 @@ func TestHandlersThatStartBesideOneThatResumes(t *testing.T) {
 
 // large creates n objects of 4 KiB: much more than a list holds for those that are behind.
 func large(w *harness.World, n int) {
-	for i := range n {
-		_, err := w.Create(harness.Pods, harness.Object(harness.Pods, harness.Keys(i + 1)[i], strings.Repeat(fmt.Sprint(i%10), 4<<10)))
+	for i, key := range harness.Keys(n) {
+		_, err := w.Create(harness.Pods, harness.Object(harness.Pods, key, strings.Repeat(fmt.Sprint(i%10), 4<<10)))
 		require.NoError(w.T, err)
 	}
 }
