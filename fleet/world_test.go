@@ -241,6 +241,13 @@ func serve(t *testing.T, opts informertest.Options) *informertest.Server {
 	return s
 }
 
+// follow adds a cluster to a fleet, runs it until the test ends, and waits until it has synced.
+func follow(t *testing.T, f *fleet.Fleet, cluster string, s *informertest.Server) {
+	require.NoError(t, f.Add(cluster, s.Config()))
+	start(t, f.Run)
+	require.NoError(t, f.WaitForSync(t.Context()))
+}
+
 // start runs something until stop is called, or the test ends.
 func start(t *testing.T, run func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())

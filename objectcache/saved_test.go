@@ -57,9 +57,10 @@ func (e *errorsOf) all() error {
 	return errors.Join(e.errs...)
 }
 
-// lived runs an informer until it is in step, and stops it. The file has its snapshot then.
-func (w *world) lived(file string, example apiruntime.Object) {
+// lived runs an informer until it is in step, and stops it. It returns the file of its snapshot.
+func (w *world) lived(example apiruntime.Object) (file string) {
 	w.t.Helper()
+	file = snapshotFile(w.t)
 	i := newInformer(w.lister(), example, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
 	stop := w.run(i)
 	w.requireInStep(i)
@@ -68,6 +69,7 @@ func (w *world) lived(file string, example apiruntime.Object) {
 	require.False(w.t, i.Status().CheckpointTime.IsZero())
 	require.Equal(w.t, file, i.Status().Checkpoint)
 	w.ResetRequests()
+	return file
 }
 
 // lists are the requests that read the set, and not one object to know the server or its state.
@@ -85,8 +87,7 @@ func TestWarmRestartServesReadsAndListsNothing(t *testing.T) {
 	for name, example := range examples {
 		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/1", "a/2", "b/3")
-			file := snapshotFile(t)
-			w.lived(file, example)
+			file := w.lived(example)
 			saved := w.ResourceVersion()
 			info, err := os.Stat(file)
 			require.NoError(t, err)
@@ -128,8 +129,7 @@ func TestWarmRestartDecodesNothingWithoutHandlers(t *testing.T) {
 		for n := range 40 {
 			w.create(fmt.Sprintf("a/%d", n))
 		}
-		file := snapshotFile(t)
-		w.lived(file, &corev1.Pod{})
+		file := w.lived(&corev1.Pod{})
 		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
 		defer w.run(i)()
 		sleep(time.Minute)
@@ -144,8 +144,7 @@ func TestWarmRestartDecodesNothingWithoutHandlers(t *testing.T) {
 func TestHandlersGetRestoredObjectsAndWhatFollows(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2", "a/3")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		w.update("a/1", "changed")
 		w.remove("a/2")
 		w.create("a/4")
@@ -168,8 +167,7 @@ func TestHandlersGetRestoredObjectsAndWhatFollows(t *testing.T) {
 func TestExpiredSnapshotIsListedAndTellsWhatDiffers(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2", "a/3")
-		file := snapshotFile(t)
-		w.lived(file, &corev1.Pod{})
+		file := w.lived(&corev1.Pod{})
 		w.update("a/1", "changed")
 		w.remove("a/2")
 		w.create("a/4")
@@ -195,31 +193,51 @@ func TestExpiredSnapshotIsListedAndTellsWhatDiffers(t *testing.T) {
 	})
 }
 
-func TestDamagedSnapshotIsReportedAndReplaced(t *testing.T) {
-	for name, damage := range map[string]func([]byte) []byte{
-		"empty":           func([]byte) []byte { return nil },
-		"cut in the head": func(b []byte) []byte { return b[:30] },
-		"cut in the end":  func(b []byte) []byte { return b[:len(b)-1] },
-		"a byte":          func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
-		"a byte of the head": func(b []byte) []byte {
-			b[12] ^= 4
-			return b
+// What cannot be read of a snapshot, and one of another version of the library, are reported and
+// replaced: all objects are listed. Testdata has a snapshot of the first version.
+func TestUnusableSnapshotIsReportedAndReplaced(t *testing.T) {
+	isDamaged := func(err error) bool {
+		return errors.Is(err, informer.ErrCheckpointDamaged) || errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	for name, test := range map[string]struct {
+		spoil func(b []byte) []byte
+		is    func(error) bool
+	}{
+		"empty":              {func([]byte) []byte { return nil }, isDamaged},
+		"cut in the head":    {func(b []byte) []byte { return b[:30] }, isDamaged},
+		"cut in the end":     {func(b []byte) []byte { return b[:len(b)-1] }, isDamaged},
+		"a byte":             {func(b []byte) []byte { b[len(b)/2] ^= 4; return b }, isDamaged},
+		"a byte of the head": {func(b []byte) []byte { b[12] ^= 4; return b }, isDamaged},
+		"newer version": {
+			func([]byte) []byte { return []byte("\x89RVS\r\n\x1a\n\x00\x03") },
+			func(err error) bool { return errors.Is(err, informer.ErrCheckpointVersion) },
+		},
+		"first version": {
+			func([]byte) []byte {
+				first, err := os.ReadFile(filepath.Join("testdata", "snapshot-v1"))
+				require.NoError(t, err)
+				return first
+			},
+			func(err error) bool {
+				return strings.Contains(err.Error(), "snapshot cannot be used") && strings.Contains(err.Error(), "snapshot of version 1, 2 is the oldest known")
+			},
 		},
 	} {
 		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/1", "a/2")
-			file := snapshotFile(t)
-			w.lived(file, &corev1.Pod{})
+			file := w.lived(&corev1.Pod{})
 			b, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(file, damage(b), 0o600))
+			require.NoError(t, os.WriteFile(file, test.spoil(b), 0o600))
 			var reported errorsOf
 			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
 			h, _ := handle(t, i)
 			stop := w.run(i)
+			w.requireInStep(i)
 			time.Sleep(time.Minute)
 			err = reported.all()
-			require.True(t, errors.Is(err, informer.ErrCheckpointDamaged) || errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
+			require.Error(t, err)
+			require.True(t, test.is(err), "%v", err)
 			require.Equal(t, 1, w.lists())
 			require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
 			require.NoError(t, i.Status().CheckpointError, "it was replaced")
@@ -300,57 +318,13 @@ func TestForeignSnapshotIsAwaited(t *testing.T) {
 	}
 	bubbleRun(t, "a snapshot as a plain checkpoint", informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		before, err := os.ReadFile(file)
 		require.NoError(t, err)
 		plain(w, file)
 		after, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, before, after)
-	})
-}
-
-// A snapshot of a newer version of the library is replaced: all that it has is listed.
-func TestSnapshotOfANewerVersionIsReplaced(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		file := snapshotFile(t)
-		require.NoError(t, os.WriteFile(file, []byte("\x89RVS\r\n\x1a\n\x00\x03"), 0o600))
-		var reported errorsOf
-		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
-		defer w.run(i)()
-		w.requireInStep(i)
-		require.ErrorIs(t, reported.all(), informer.ErrCheckpointVersion)
-		time.Sleep(time.Minute)
-		require.NoError(t, i.Status().CheckpointError)
-	})
-}
-
-// So is one of the format before this one, of which testdata has an example.
-func TestSnapshotOfTheFirstVersionIsReplaced(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
-		file := snapshotFile(t)
-		first, err := os.ReadFile(filepath.Join("testdata", "snapshot-v1"))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(file, first, 0o600))
-		var reported errorsOf
-		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
-		h, _ := handle(t, i)
-		stop := w.run(i)
-		w.requireInStep(i)
-		require.ErrorContains(t, reported.all(), "snapshot cannot be used")
-		require.ErrorContains(t, reported.all(), "snapshot of version 1, 2 is the oldest known")
-		require.Equal(t, 1, w.lists())
-		require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
-		time.Sleep(time.Minute)
-		require.NoError(t, i.Status().CheckpointError)
-		stop()
-		i = newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-		defer w.run(i)()
-		time.Sleep(time.Minute)
-		require.NotEmpty(t, i.Status().ResumedFrom, "it was replaced")
 	})
 }
 
@@ -364,8 +338,7 @@ func TestSnapshotOfOtherOptionsIsReplaced(t *testing.T) {
 	} {
 		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/1")
-			file := snapshotFile(t)
-			w.lived(file, nil)
+			file := w.lived(nil)
 			var reported errorsOf
 			opts.Snapshot, opts.ErrorHandler = informer.FileCheckpoint(file), reported.handle
 			var example apiruntime.Object
@@ -429,8 +402,7 @@ func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 		w.create("a/lost")
 		w.update("a/1", "lost")
 		w.remove("a/3")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		w.Restore(backup)
 		for n := range 20 {
 			w.update("a/2", strconv.Itoa(n))
@@ -448,8 +420,7 @@ func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 func TestRestoredVersionCountsOnceTheServerAcceptsIt(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		version := w.ResourceVersion()
 		heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
 		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
@@ -548,8 +519,7 @@ func (u *unreadable) Load(ctx context.Context) (io.ReadCloser, error) {
 func TestStoreThatFailsToReadASnapshotIsAwaited(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		before, err := os.ReadFile(file)
 		require.NoError(t, err)
 		broken := errors.New("broken disk")
@@ -716,8 +686,7 @@ func TestFailedSaveIsMadeUpForAtTheEnd(t *testing.T) {
 func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		resume := func() (resourceVersion string) {
 			f, err := os.Open(file)
 			require.NoError(t, err)
@@ -766,8 +735,7 @@ func TestCompleteListIsSnapshotWithoutPause(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		const save = 10 * time.Second
 		w.create("a/1", "a/2")
-		file := snapshotFile(t)
-		w.lived(file, nil)
+		file := w.lived(nil)
 		w.update("a/1", "changed")
 		w.Compact()
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Status(500)})

@@ -34,12 +34,8 @@ func TestStalledErrorBodyDoesNotHoldTheInformerUp(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: stall}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")
 		f := over(s)
-		defer f.Shutdown()
 		informer := f.Core().V1().Pods().Informer()
-		stop := make(chan struct{})
-		defer close(stop)
-		f.Start(stop)
-		synced(t, f)
+		defer started(t, f)()
 		create(t, s, "two")
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"default/one", "default/two"}, keys(informer))

@@ -267,9 +267,7 @@ func TestFakeClientset(t *testing.T) {
 	f := typed.NewFilteredSharedInformerFactory(c, 0, "default", nil)
 	i := f.Core().V1().Pods().Informer()
 	told := handles(t, i)
-	stop := make(chan struct{})
-	f.Start(stop)
-	synced(t, f)
+	stop := started(t, f)
 	require.Equal(t, []string{"default/one"}, keys(i))
 	_, err := c.CoreV1().Pods("default").Create(t.Context(), pod("two"), metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -277,8 +275,7 @@ func TestFakeClientset(t *testing.T) {
 	two, err := f.Core().V1().Pods().Lister().Pods("default").Get("two")
 	require.NoError(t, err)
 	require.Equal(t, "two", two.Name)
-	close(stop)
-	f.Shutdown()
+	stop()
 }
 
 // Informers of objects that no scheme knows are told apart by their Go types.

@@ -32,12 +32,8 @@ func TestExpiredPageMakesTheListWhole(t *testing.T) {
 		}
 		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, Page: informertest.LaterPages}, Effect: informertest.Status(410)})
 		f := over(s, paged(3))
-		defer f.Shutdown()
 		i := f.Core().V1().Pods().Informer()
-		stop := make(chan struct{})
-		defer close(stop)
-		f.Start(stop)
-		synced(t, f)
+		defer started(t, f)()
 		require.Len(t, keys(i), 4)
 		var lists []string
 		for _, r := range s.Requests() {
@@ -64,12 +60,8 @@ func TestCircularPagesMakeTheListWhole(t *testing.T) {
 		}
 		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.RepeatToken()})
 		f := over(s, paged(1))
-		defer f.Shutdown()
 		i := f.Core().V1().Pods().Informer()
-		stop := make(chan struct{})
-		defer close(stop)
-		f.Start(stop)
-		synced(t, f)
+		defer started(t, f)()
 		require.Len(t, keys(i), 4)
 		require.LessOrEqual(t, len(s.Requests()), 8)
 	})
@@ -81,15 +73,12 @@ func TestUnreadableEventIsListed(t *testing.T) {
 		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Garbage(1)})
 		f := over(s)
 		i := f.Core().V1().Pods().Informer()
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		time.Sleep(time.Second)
 		create(t, s, "one")
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"default/one"}, keys(i))
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 
@@ -101,9 +90,7 @@ func TestSameVersionOfAnotherObject(t *testing.T) {
 		create(t, s, "one", "life", "first")
 		f := over(s)
 		lister := f.Core().V1().Pods().Lister().Pods("default")
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		before, err := lister.Get("one")
 		require.NoError(t, err)
 		relist(s, func() {
@@ -116,8 +103,7 @@ func TestSameVersionOfAnotherObject(t *testing.T) {
 		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
 		require.NotEqual(t, before.UID, after.UID)
 		require.Equal(t, "second", after.Labels["life"])
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 
@@ -184,9 +170,7 @@ func TestObjectThatIsNotOfItsType(t *testing.T) {
 		i := f.Core().V1().Pods().Informer()
 		var told atomic.Pointer[error]
 		require.NoError(t, i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { told.Store(&err) }))
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		time.Sleep(time.Second)
 		_, err := s.Create(pods, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "default", "name": "bad"}, "spec": "text",
@@ -202,8 +186,7 @@ func TestObjectThatIsNotOfItsType(t *testing.T) {
 		create(t, s, "other")
 		time.Sleep(5 * time.Minute)
 		require.ElementsMatch(t, []string{"default/good", "default/other"}, keys(i))
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 
@@ -220,9 +203,7 @@ func TestTransformThatPanics(t *testing.T) {
 			return obj, nil
 		}))
 		i := f.Core().V1().Pods().Informer()
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		time.Sleep(time.Second)
 		create(t, s, "bad", "bad", "yes")
 		time.Sleep(time.Minute)
@@ -231,7 +212,6 @@ func TestTransformThatPanics(t *testing.T) {
 		s.Compact()
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"default/bad"}, keys(i))
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }

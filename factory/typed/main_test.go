@@ -82,5 +82,16 @@ func synced(t require.TestingT, f typed.SharedInformerFactory) {
 	}
 }
 
+// started starts a factory and waits until it has synced. Stop ends it, and waits for its end.
+func started(t require.TestingT, f typed.SharedInformerFactory) (stop func()) {
+	stopped := make(chan struct{})
+	f.Start(stopped)
+	synced(t, f)
+	return func() {
+		close(stopped)
+		f.Shutdown()
+	}
+}
+
 // keys are those of the objects of an informer.
 func keys(i cache.SharedIndexInformer) []string { return i.GetStore().ListKeys() }

@@ -61,9 +61,7 @@ func TestListersOverAnObjectCache(t *testing.T) {
 			told := handles(t, f.Core().V1().Pods().Informer())
 			generic, err := f.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 			require.NoError(t, err)
-			stop := make(chan struct{})
-			f.Start(stop)
-			synced(t, f)
+			stop := started(t, f)
 
 			all, err := lister.List(labels.Everything())
 			require.NoError(t, err)
@@ -102,8 +100,7 @@ func TestListersOverAnObjectCache(t *testing.T) {
 			require.Equal(t, []int32{3, 1, 1}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
 
 			require.Equal(t, 2, informer.Store().Len())
-			close(stop)
-			f.Shutdown()
+			stop()
 			require.True(t, informer.IsStopped())
 		})
 	}
@@ -118,16 +115,13 @@ func TestListOfAnObjectCacheThatHasIt(t *testing.T) {
 			}
 			f := cached(s, objectcache.Options{})
 			informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
-			stop := make(chan struct{})
-			f.Start(stop)
-			synced(t, f)
+			stop := started(t, f)
 			decoded, listed := informer.Store().Decoded(), lists(s)
 			relist(s, func() { create(t, s, "new") })
 			require.Greater(t, lists(s), listed)
 			require.Equal(t, 21, informer.Store().Len())
 			require.LessOrEqual(t, informer.Store().Decoded(), decoded+1)
-			close(stop)
-			f.Shutdown()
+			stop()
 		})
 	}
 }
@@ -173,9 +167,7 @@ func TestOptionsOfAnObjectCache(t *testing.T) {
 		podInformer, mapInformer := f.Core().V1().Pods(), f.Core().V1().ConfigMaps()
 		podInformer.Informer()
 		mapInformer.Informer()
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		got, err := podInformer.Lister().Pods("default").Get("one")
 		require.NoError(t, err)
 		want := &corev1.Pod{
@@ -191,8 +183,7 @@ func TestOptionsOfAnObjectCache(t *testing.T) {
 		require.Equal(t, map[string]string{"k": "v"}, c.Data)
 		require.Empty(t, c.Annotations)
 		require.Equal(t, "transformed", c.GenerateName)
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 
@@ -338,9 +329,7 @@ func TestResyncsAndErrorsOfAnObjectCache(t *testing.T) {
 		told := handles(t, i)
 		var failed []error
 		require.NoError(t, i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failed = append(failed, err) }))
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		time.Sleep(10*time.Minute + time.Second)
 		require.EqualValues(t, 10, told.updated.Load())
 		heal := s.Inject(informertest.Fault{Effect: informertest.Status(403)})
@@ -350,8 +339,7 @@ func TestResyncsAndErrorsOfAnObjectCache(t *testing.T) {
 		require.NotEmpty(t, failed)
 		require.True(t, apierrors.IsForbidden(failed[len(failed)-1]), "%v", failed)
 		heal()
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 
@@ -416,9 +404,7 @@ func TestUnreadableObjectOfAnObjectCache(t *testing.T) {
 		f := cached(s, objectcache.Options{ListMode: informer.ListModePaged, ErrorHandler: func(_ *informer.Reflector, err error) { failed = append(failed, err) }})
 		i := f.Core().V1().Pods().Informer()
 		told := handles(t, i)
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		synctest.Wait()
 		require.Len(t, keys(i), 4)
 		status := typed.ObjectCache(i).Status()
@@ -428,8 +414,7 @@ func TestUnreadableObjectOfAnObjectCache(t *testing.T) {
 		relist(s, func() { create(t, s, "new") })
 		require.Len(t, keys(i), 6)
 		require.Equal(t, []int32{6, 0, 0}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 

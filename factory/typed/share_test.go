@@ -63,9 +63,7 @@ func TestOneWatchForAllWhoShareAKey(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, pinned.Start())
 		second := handles(t, other.Core().V1().Pods().Informer())
-		stop := make(chan struct{})
-		other.Start(stop)
-		synced(t, other)
+		stop := started(t, other)
 		synctest.Wait()
 		require.Equal(t, 1, watches(s))
 		require.Same(t, pinned.Informer.GetStore(), one.Core().V1().Pods().Informer().GetStore())
@@ -85,8 +83,7 @@ func TestOneWatchForAllWhoShareAKey(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, []int32{2, 3}, []int32{first.added.Load(), second.added.Load()})
 
-		close(stop)
-		other.Shutdown()
+		stop()
 		require.Equal(t, 1, pinned.Status().Leases)
 		<-pinned.Release()
 		require.Empty(t, registry.Statuses())
@@ -185,16 +182,13 @@ func TestTweakIsAskedForEachRequestUnlessItsInformerIsShared(t *testing.T) {
 			f := over(s, typed.WithFactory(registry), typed.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=" + app }))
 			app = "db"
 			i := f.Core().V1().Pods().Informer()
-			stop := make(chan struct{})
-			f.Start(stop)
-			synced(t, f)
+			stop := started(t, f)
 			if registry == nil {
 				require.Equal(t, []string{"default/db"}, keys(i))
 			} else {
 				require.Equal(t, []string{"default/web"}, keys(i))
 			}
-			close(stop)
-			f.Shutdown()
+			stop()
 		})
 	}
 }
@@ -239,15 +233,12 @@ func TestSetTransform(t *testing.T) {
 		f = over(s)
 		i := f.Core().V1().Pods().Informer()
 		require.NoError(t, i.SetTransform(name))
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
+		stop := started(t, f)
 		require.ErrorContains(t, i.SetTransform(name), "already started")
 		one, err := f.Core().V1().Pods().Lister().Pods("default").Get("one")
 		require.NoError(t, err)
 		require.Equal(t, "yes", one.Labels["transformed"])
-		close(stop)
-		f.Shutdown()
+		stop()
 	})
 }
 

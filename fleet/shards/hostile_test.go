@@ -34,9 +34,7 @@ func (w *world) edit(name string, change func(*coordinationv1.Lease)) {
 func TestLabelsThatSomebodyRemovesComeBack(t *testing.T) {
 	for _, label := range []string{"rvinformer.dev/fleet", "rvinformer.dev/role"} {
 		bubble(t, 4, func(t *testing.T, w *world) {
-			a, b := w.start("a"), w.start("b")
-			w.covered(settled)
-			time.Sleep(settled)
+			a, b := w.startTwo()
 			for _, u := range a.Status().Units {
 				w.edit(u.Lease, func(l *coordinationv1.Lease) { delete(l.Labels, label) })
 			}
@@ -196,9 +194,7 @@ func TestReleaseThatConflictsEnds(t *testing.T) {
 // deadline, and the others wait for that.
 func TestDeletedMemberLeaseLastsToItsEnd(t *testing.T) {
 	bubble(t, 6, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		a.net.partition()
 		require.NoError(t, w.server.Delete(leases, "fleet", w.memberLease(a)))
 		time.Sleep(30 * time.Second)

@@ -108,6 +108,15 @@ func clientset(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return c
 }
 
+// startTwo starts the replicas a and b, and waits until they have settled.
+func (w *world) startTwo() (a, b *replica) {
+	w.t.Helper()
+	a, b = w.start("a"), w.start("b")
+	w.covered(settled)
+	time.Sleep(settled)
+	return a, b
+}
+
 // end stops replicas and waits until they have ended.
 func (w *world) end(replicas ...*replica) {
 	for _, r := range replicas {

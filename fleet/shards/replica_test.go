@@ -26,9 +26,7 @@ const settled = 10 * time.Second
 
 func TestCrashedReplicaIsReplaced(t *testing.T) {
 	bubble(t, 20, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		counts, uncovered := w.owned()
 		require.Zero(t, uncovered)
 		require.Len(t, counts, 2)
@@ -106,9 +104,7 @@ func TestStopReleasesManyUnitsAtSlowServer(t *testing.T) {
 
 func TestJoiningMemberTakesItsShareOnly(t *testing.T) {
 	bubble(t, 60, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		before := w.ownersNow()
 		c := w.start("c")
 		time.Sleep(settled)
@@ -154,9 +150,7 @@ func TestWorkEndsAtRenewalDeadline(t *testing.T) {
 
 func TestShortOutageChangesNothing(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		before := w.ownersNow()
 		for range 10 {
 			a.net.partition()
@@ -177,9 +171,7 @@ func TestShortOutageChangesNothing(t *testing.T) {
 
 func TestLongOutageOfAllEndsWithTheSameOwners(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		before := w.ownersNow()
 		a.net.partition()
 		b.net.partition()
@@ -197,9 +189,7 @@ func TestLongOutageOfAllEndsWithTheSameOwners(t *testing.T) {
 
 func TestPausedWatchTakesNothingFromTheLiving(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		before := w.ownersNow()
 		a.net.set(func(n *network) { n.watchOnly = true })
 		a.net.partition() // answers of watches hang, requests pass
@@ -238,9 +228,7 @@ func TestPausedWatchIsMadeUpForByFewReads(t *testing.T) {
 
 func TestBlindReplicaIsNotWaitedFor(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		kept := w.ownersNow()
 		a.net.set(func(n *network) { n.watchOnly = true })
 		a.net.partition()
@@ -269,9 +257,7 @@ func TestBlindReplicaIsNotWaitedFor(t *testing.T) {
 
 func TestUnitsComeAndGo(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		// One replica knows more than the other for a while.
 		more := append(w.units[:len(w.units):len(w.units)], fleet.Unit{Cluster: "new", Group: "all"})
 		a.use(more)
@@ -416,9 +402,7 @@ func TestQuietFleetWritesNoUnitLeases(t *testing.T) {
 
 func TestDeadMembersLeaseIsDeletedInTheEnd(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, w *world) {
-		a, b := w.start("a"), w.start("b")
-		w.covered(settled)
-		time.Sleep(settled)
+		a, b := w.startTwo()
 		a.crash()
 		time.Sleep(10 * time.Minute)
 		require.Len(t, b.Status().Members, 1)

@@ -170,13 +170,15 @@ func (w *World) Verbs() (verbs []string) {
 	return verbs
 }
 
-// RequireState checks that what the handler was told, folded, is what the
+// RequireState checks that what each handler was told, folded, is what the
 // server has.
-func (w *World) RequireState(r *Recorder) {
+func (w *World) RequireState(handlers ...*Recorder) {
 	w.T.Helper()
 	versions, err := w.ResourceVersions(Pods, "")
 	require.NoError(w.T, err)
-	require.Equal(w.T, versions, r.State(), "the handler's state is not the server's; it was told:\n%s", strings.Join(r.Events(), "\n"))
+	for _, r := range handlers {
+		require.Equal(w.T, versions, r.State(), "the handler's state is not the server's; it was told:\n%s", strings.Join(r.Events(), "\n"))
+	}
 }
 
 // Lists are the requests that were lists, watch-lists included, and not those that ask

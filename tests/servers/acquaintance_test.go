@@ -66,9 +66,7 @@ func TestOneInformerAsksForAllWhichClusterItIs(t *testing.T) {
 				} else {
 					require.Zero(t, verbs["list"], "the cluster is known")
 				}
-				for _, r := range recorders {
-					w.RequireState(r)
-				}
+				w.RequireState(recorders...)
 			}
 		})
 	}
@@ -89,13 +87,9 @@ func TestAllInformersFindTheirServerRestored(t *testing.T) {
 			w.UpdatePod(harness.Keys(1)[0], "later")
 			time.Sleep(time.Minute)
 			whileAway(w, func() { w.Restore(backup) })
-			for _, r := range recorders {
-				w.RequireState(r)
-			}
+			w.RequireState(recorders...)
 			whileAway(w, func() { w.DeletePods(harness.Keys(5)...) })
-			for _, r := range recorders {
-				w.RequireState(r)
-			}
+			w.RequireState(recorders...)
 		})
 	}
 }
@@ -133,9 +127,7 @@ func TestServerRestoredWhileInformersComeBack(t *testing.T) {
 			w.Restore(backup)
 			w.CloseClientConnections()
 			time.Sleep(3 * time.Minute)
-			for _, r := range recorders {
-				w.RequireState(r)
-			}
+			w.RequireState(recorders...)
 		})
 	}
 }

@@ -242,9 +242,7 @@ func TestSharedEventsThatCanNotBeRead(t *testing.T) {
 			}
 			require.EqualValues(t, 3, s.Status().Skipped)
 			time.Sleep(time.Hour) // the watch ends in time
-			for _, r := range all {
-				w.RequireState(r)
-			}
+			w.RequireState(all...)
 			w.RequireOneWatch()
 		})
 	}

@@ -225,9 +225,7 @@ func TestASilentWatchThatIsShared(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		heal()
 		time.Sleep(10 * time.Minute)
-		for _, r := range all {
-			w.RequireState(r)
-		}
+		w.RequireState(all...)
 		time.Sleep(2 * time.Minute)
 		w.RequireOneWatch()
 	})

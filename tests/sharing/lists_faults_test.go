@@ -192,9 +192,7 @@ func TestHandlersAtAServerWithoutWatchLists(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.True(t, s.HasSynced())
 			require.Equal(t, []string{"watch-list", "list limit=500"}, w.Lists())
-			for _, r := range all {
-				w.RequireState(r)
-			}
+			w.RequireState(all...)
 		})
 	}
 }

@@ -89,9 +89,7 @@ func TestHandlersThatStartTogetherShareAList(t *testing.T) {
 		all = append(all, recorders(t, s, 1)...)
 		synctest.Wait()
 		require.Len(t, w.Lists(), 2*len(jointModes[c.ListMode]))
-		for _, r := range all {
-			w.RequireState(r)
-		}
+		w.RequireState(all...)
 		w.RequireOneWatch()
 	})
 }
@@ -190,9 +188,7 @@ func TestASlowHandlerLeavesTheListOfTheOthers(t *testing.T) {
 				w.DeletePods("a/0200")
 				w.UpdatePod("a/0299", "changed")
 				synctest.Wait()
-				for _, r := range all {
-					w.RequireState(r)
-				}
+				w.RequireState(all...)
 				slowly.Store(false)
 				time.Sleep(2 * time.Hour)
 				w.RequireState(slow)
@@ -213,9 +209,7 @@ func TestHandlersThatAreAllSlowShareAList(t *testing.T) {
 		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Minute)
 		require.True(t, s.HasSynced())
-		for _, r := range all {
-			w.RequireState(r)
-		}
+		w.RequireState(all...)
 		wholes := slices.DeleteFunc(w.Lists(), func(verb string) bool { return strings.Contains(verb, "continue") })
 		require.Len(t, wholes, 1)
 	})
@@ -263,9 +257,7 @@ func TestRunEndsInTheMiddleOfAJointList(t *testing.T) {
 			w.DeletePods("a/0001", "a/0250")
 			defer harness.Start(s.RunWithContext)()
 			time.Sleep(time.Minute)
-			for _, r := range all {
-				w.RequireState(r)
-			}
+			w.RequireState(all...)
 			w.RequireOneWatch()
 		})
 	}
@@ -294,9 +286,7 @@ func TestAJointListThatFails(t *testing.T) {
 						w.UpdatePod(key, "changed") // what could not be read is told when it changes
 					}
 					time.Sleep(20 * time.Minute)
-					for _, r := range all {
-						w.RequireState(r)
-					}
+					w.RequireState(all...)
 					w.RequireOneWatch()
 				})
 			})
@@ -321,9 +311,7 @@ func TestAnObjectOfAJointListThatCanNotBeRead(t *testing.T) {
 			w.UpdatePod(key, "changed") // what could not be read is told when it changes
 		}
 		time.Sleep(time.Hour)
-		for _, r := range all {
-			w.RequireState(r)
-		}
+		w.RequireState(all...)
 	})
 }
 
@@ -340,9 +328,7 @@ func TestAHandlerWhoseCheckpointHangsHoldsUpTheOthersForASecond(t *testing.T) {
 		require.Empty(t, w.Lists())
 		harness.Sleep(time.Nanosecond)
 		require.Len(t, w.Lists(), 1)
-		for _, r := range all {
-			w.RequireState(r)
-		}
+		w.RequireState(all...)
 	})
 }
 

@@ -68,8 +68,6 @@ func TestHandlersAtASlowServerAskForFewWatches(t *testing.T) {
 		require.EqualValues(t, 4, asked.Load())
 		w.CreatePods("a/0009")
 		w.RequireOneWatch()
-		for _, r := range all {
-			w.RequireState(r)
-		}
+		w.RequireState(all...)
 	})
 }
