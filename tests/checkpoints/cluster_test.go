@@ -281,12 +281,8 @@ func TestClusterReplacedAfterAWatchThatEndedEarly(t *testing.T) {
 func TestClusterReplacedAndNotYetListed(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
 		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
-		noLists := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
-			if strings.HasSuffix(r.URL.Path, "/pods") && !harness.IsWatch(r) {
-				http.Error(rw, "no", http.StatusServiceUnavailable)
-				return false
-			}
-			return true
+		noLists := harness.Refusing(http.StatusServiceUnavailable, func(r *http.Request) bool {
+			return strings.HasSuffix(r.URL.Path, "/pods") && !harness.IsWatch(r)
 		})
 		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Second})
 		stop := c.Run(i)

@@ -172,12 +172,8 @@ func TestBeginAnewReplacesACheckpoint(t *testing.T) {
 // An informer that may read kube-system only at times resumes all the same.
 func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 	var forbidden atomic.Bool
-	wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "kube-system") && forbidden.Load() {
-			http.Error(w, "no", http.StatusForbidden)
-			return false
-		}
-		return true
+	wrap := harness.Refusing(http.StatusForbidden, func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "kube-system") && forbidden.Load()
 	})
 	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		w.CreateKubeSystem()
@@ -229,12 +225,8 @@ func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 // version of the one before: it says so, and lists.
 func TestASecondRunOnAnotherCluster(t *testing.T) {
 	var noLists atomic.Bool
-	wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if noLists.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
-			http.Error(w, "no", http.StatusServiceUnavailable)
-			return false
-		}
-		return true
+	wrap := harness.Refusing(http.StatusServiceUnavailable, func(r *http.Request) bool {
+		return noLists.Load() && strings.HasSuffix(r.URL.Path, "/pods")
 	})
 	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		w.CreateKubeSystem()
@@ -271,25 +263,39 @@ func TestASecondRunOnAnotherCluster(t *testing.T) {
 	})
 }
 
-// What is no checkpoint is not replaced: it is something else that the path was not
-// meant to name.
+// What is no checkpoint is not replaced: it is something else that the path was not meant to name.
 func TestAForeignFileIsLeftAsItIs(t *testing.T) {
+	requireLeft(t, informer.ErrCheckpointFormat, func(*harness.World) []byte { return []byte("milk, bread, a new disk") })
+}
+
+// A checkpoint of a newer version of the library is not replaced by an older one.
+func TestANewerCheckpointStays(t *testing.T) {
+	requireLeft(t, informer.ErrCheckpointVersion, func(w *harness.World) []byte {
+		newer := w.Lived(&harness.Recorder{}).Bytes()
+		newer[9] = checkpoint.VersionJournaled + 1
+		return newer
+	})
+}
+
+// requireLeft requires that an informer waits for an hour with an error, delivers nothing, and
+// leaves the file of its checkpoint as it is.
+func requireLeft(t *testing.T, is error, content func(w *harness.World) []byte) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
-		path := filepath.Join(t.TempDir(), "shopping-list")
-		require.NoError(t, os.WriteFile(path, []byte("milk, bread, a new disk"), 0o600))
+		before, path := content(w), filepath.Join(t.TempDir(), "pods")
+		require.NoError(t, os.WriteFile(path, before, 0o600))
 		var f harness.Failures
 		r := &harness.Recorder{}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
 		stop := w.Run(i)
 		time.Sleep(time.Hour)
-		harness.RequireAwaited(t, i, informer.ErrCheckpointFormat)
+		harness.RequireAwaited(t, i, is)
 		require.Empty(t, r.Events())
 		stop()
-		content, err := os.ReadFile(path)
+		after, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, "milk, bread, a new disk", string(content))
-		require.ErrorIs(t, f.Errors()[0], informer.ErrCheckpointFormat)
+		require.Equal(t, before, after)
+		require.ErrorIs(t, f.Errors()[0], is)
 	})
 }
 
@@ -336,29 +342,6 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 			require.Empty(t, w.Lists())
 		})
 	}
-}
-
-// A checkpoint of a newer version of the library is not replaced by an older one.
-func TestANewerCheckpointStays(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(3)...)
-		newer := w.Lived(&harness.Recorder{}).Bytes()
-		newer[9] = checkpoint.VersionJournaled + 1
-		path := filepath.Join(t.TempDir(), "pods")
-		require.NoError(t, os.WriteFile(path, newer, 0o600))
-		var f harness.Failures
-		r := &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
-		stop := w.Run(i)
-		time.Sleep(time.Hour)
-		harness.RequireAwaited(t, i, informer.ErrCheckpointVersion)
-		require.Empty(t, r.Events())
-		stop()
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, newer, content)
-		require.ErrorIs(t, f.Errors()[0], informer.ErrCheckpointVersion)
-	})
 }
 
 // An informer waits for a store that cannot be read, and says so in its Status. It then goes on

@@ -123,12 +123,8 @@ func TestRule8AServerRestoredWhileAnInformerRuns(t *testing.T) {
 // from its watch.
 func TestAServerThatDoesNotSayWhetherItWasRestored(t *testing.T) {
 	var failing atomic.Bool
-	wrap := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
-		if failing.Load() && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
-			http.Error(rw, "broken", http.StatusInternalServerError)
-			return false
-		}
-		return true
+	wrap := harness.Refusing(http.StatusInternalServerError, func(r *http.Request) bool {
+		return failing.Load() && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system")
 	})
 	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")

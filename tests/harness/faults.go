@@ -41,6 +41,21 @@ func AnswerOnce(meant func(*http.Request) bool, answer func(w http.ResponseWrite
 	})
 }
 
+// Refusing answers the requests that are meant with an error, or breaks their connection off if the
+// code is 0.
+func Refusing(code int, meant func(*http.Request) bool) func(http.Handler) http.Handler {
+	return Before(func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case !meant(r):
+			return true
+		case code == 0:
+			panic(http.ErrAbortHandler)
+		}
+		http.Error(w, "no", code)
+		return false
+	})
+}
+
 // IsWatch reports whether a request is a watch, or a watch-list.
 func IsWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
 

@@ -24,25 +24,6 @@ import (
 	"github.com/rvinformer/informer/tests/harness"
 )
 
-// refusal answers with an error, or breaks the connection off if the code is 0.
-func refusal(w http.ResponseWriter, code int) {
-	if code == 0 {
-		panic(http.ErrAbortHandler)
-	}
-	http.Error(w, "no", code)
-}
-
-// refusingWith refuses those requests that are meant.
-func refusingWith(meant func(*http.Request) bool, code int) func(http.Handler) http.Handler {
-	return harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if meant(r) {
-			refusal(w, code)
-			return false
-		}
-		return true
-	})
-}
-
 var modesWithWatchLists = map[string]informer.ListMode{"auto": informer.ListModeAuto, "watch-list": informer.ListModeWatchList}
 
 // A server, or a proxy, that refuses watch-lists only is read in pages: at once if a list would not
@@ -52,7 +33,7 @@ func TestRule9ARefusedWatchListIsReadInPages(t *testing.T) {
 	second := []int{0, 401, 408, 429, 502, 503, 504}
 	for _, code := range slices.Concat(atOnce, second) {
 		for name, mode := range modesWithWatchLists {
-			harness.BubbleRun(t, fmt.Sprint(code, "_", name), informertest.Options{Wrap: refusingWith(harness.IsWatchList, code)}, func(t *testing.T, w *harness.World) {
+			harness.BubbleRun(t, fmt.Sprint(code, "_", name), informertest.Options{Wrap: harness.Refusing(code, harness.IsWatchList)}, func(t *testing.T, w *harness.World) {
 				w.CreatePods(harness.Keys(3)...)
 				var r harness.Recorder
 				var f harness.Failures
@@ -89,7 +70,7 @@ func TestRule9WatchListsAreTriedAgainWhereListsAreRefused(t *testing.T) {
 			meant := func(r *http.Request) bool {
 				return strings.HasSuffix(r.URL.Path, "/pods") && (!harness.IsWatch(r) || !serving.Load())
 			}
-			harness.Bubble(t, informertest.Options{Wrap: refusingWith(meant, code)}, func(t *testing.T, w *harness.World) {
+			harness.Bubble(t, informertest.Options{Wrap: harness.Refusing(code, meant)}, func(t *testing.T, w *harness.World) {
 				w.CreatePods(harness.Keys(3)...)
 				var r harness.Recorder
 				i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
@@ -119,7 +100,7 @@ func TestRule9AnOutageIsNoFallback(t *testing.T) {
 			t.Run(fmt.Sprint(code, " ", lasts), func(t *testing.T) {
 				var serving atomic.Bool
 				meant := func(*http.Request) bool { return !serving.Load() }
-				harness.Bubble(t, informertest.Options{Wrap: refusingWith(meant, code)}, func(t *testing.T, w *harness.World) {
+				harness.Bubble(t, informertest.Options{Wrap: harness.Refusing(code, meant)}, func(t *testing.T, w *harness.World) {
 					w.CreatePods(harness.Keys(3)...)
 					var r harness.Recorder
 					i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})

@@ -365,13 +365,7 @@ func TestRule9ASlowHandlerIsNoSilence(t *testing.T) {
 // ListModeWatchList tries a watch-list for every generation, whatever is
 // remembered, and also falls back for it.
 func TestRule9ListModeWatchListTriesAgain(t *testing.T) {
-	refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if harness.IsWatchList(r) {
-			http.Error(w, "no", http.StatusBadRequest)
-			return false
-		}
-		return true
-	})
+	refuse := harness.Refusing(http.StatusBadRequest, harness.IsWatchList)
 	harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
@@ -432,12 +426,8 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 // watch-lists of others.
 func TestRule9WhatConcernsOthersIsNotRemembered(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
-		refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-			if harness.IsWatchList(r) && r.URL.Query().Get("labelSelector") != "" {
-				http.Error(w, "no", status)
-				return false
-			}
-			return true
+		refuse := harness.Refusing(status, func(r *http.Request) bool {
+			return harness.IsWatchList(r) && r.URL.Query().Get("labelSelector") != ""
 		})
 		harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
 			factory := w.Factory()

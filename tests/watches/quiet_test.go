@@ -195,13 +195,7 @@ func TestWatchListIsReplacedOnceItIsQuiet(t *testing.T) {
 // Watches that have nothing to free, or whose end would free nothing, last as long as they were
 // asked for.
 func TestOtherWatchesAreNotReplaced(t *testing.T) {
-	refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if harness.IsWatchList(r) {
-			http.Error(w, "no", http.StatusBadRequest)
-			return false
-		}
-		return true
-	})
+	refuse := harness.Refusing(http.StatusBadRequest, harness.IsWatchList)
 	for name, test := range map[string]struct {
 		objects int
 		server  informertest.Options

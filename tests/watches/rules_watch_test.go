@@ -204,13 +204,7 @@ func TestVersionsThatAServerCannotReadAreListed(t *testing.T) {
 // An informer that is refused says so, keeps asking, and recovers.
 func TestRule11ARefusedInformerRecovers(t *testing.T) {
 	var allowed atomic.Bool
-	forbid := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !allowed.Load() {
-			http.Error(w, "no", http.StatusForbidden)
-			return false
-		}
-		return true
-	})
+	forbid := harness.Refusing(http.StatusForbidden, func(*http.Request) bool { return !allowed.Load() })
 	harness.Bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
