@@ -90,13 +90,6 @@ func TestBrokenAnswersLoseNothing(t *testing.T) {
 	for _, form := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		for _, text := range listFaults {
 			bubbleRun(t, form[len("application/"):]+" "+text, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-				fault, err := informertest.ParseFault(text)
-				require.NoError(t, err)
-				o, unobserve := judged(s, oracle.Options{UpdatesReplace: true})
-				defer unobserve()
-				for n := range 10 {
-					create(t, s, fmt.Sprint("old-", n))
-				}
 				config := s.Config()
 				config.ContentType = form
 				f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -104,43 +97,84 @@ func TestBrokenAnswersLoseNothing(t *testing.T) {
 						o.Limit = 3
 					}
 				}))
-				i := f.Core().V1().Pods().Informer()
-				registration, err := i.AddEventHandler(o.Handler(nil))
-				require.NoError(t, err)
-				stop := make(chan struct{})
-				defer f.Shutdown()
-				defer close(stop)
-				o.Started(oracle.Run{})
-				heal := s.Inject(fault)
-				f.Start(stop)
-				time.Sleep(10 * time.Minute)
-				require.True(t, registration.HasSynced())
-				o.Synced()
-				settle(t, o, f)
-
-				heal()
-				for range 3 {
-					heal = s.Inject(fault)
-					relist(s, func() {
-						require.NoError(t, s.Delete(pods, "default", "old-1"))
-						create(t, s, "old-1")
-						_, err := s.Update(pods, pod("old-2", "app", "web"))
-						require.NoError(t, err)
-						require.NoError(t, s.Delete(pods, "default", "old-3"))
-					})
-					create(t, s, "old-3")
-					time.Sleep(40 * time.Minute) // a watch that hangs from its beginning is waited for until it should have ended
-					settle(t, o, f)
-					heal()
-				}
+				// A watch that hangs from its beginning is waited for until it should have ended.
+				losesNothing(t, s, text, oracle.Options{UpdatesReplace: true}, f, 40*time.Minute)
 			})
 		}
+	}
+}
+
+// losesNothing has a factory meet a fault at its start, and three times more while objects change,
+// and requires that an oracle finds nothing wrong. In the pause, the factory recovers.
+func losesNothing(t *testing.T, s *informertest.Server, text string, opts oracle.Options, f *typed.Factory, pause time.Duration) {
+	fault, err := informertest.ParseFault(text)
+	require.NoError(t, err)
+	o, unobserve := judged(s, opts)
+	defer unobserve()
+	for n := range 10 {
+		create(t, s, fmt.Sprint("old-", n))
+	}
+	registration, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	defer f.Shutdown()
+	defer close(stop)
+	o.Started(oracle.Run{})
+	heal := s.Inject(fault)
+	f.Start(stop)
+	time.Sleep(10 * time.Minute)
+	require.True(t, registration.HasSynced())
+	o.Synced()
+	settle(t, o, f)
+
+	heal()
+	for range 3 {
+		heal = s.Inject(fault)
+		relist(s, func() {
+			require.NoError(t, s.Delete(pods, "default", "old-1"))
+			create(t, s, "old-1")
+			_, err := s.Update(pods, pod("old-2", "app", "web"))
+			require.NoError(t, err)
+			require.NoError(t, s.Delete(pods, "default", "old-3"))
+		})
+		create(t, s, "old-3")
+		time.Sleep(pause)
+		settle(t, o, f)
+		heal()
 	}
 }
 
 // A server that was restored from a backup gives its versions anew: what is stored with the same
 // version is another state.
 func TestRestoredServerIsReadAnew(t *testing.T) {
+	readAnew(t, func(t *testing.T, s *informertest.Server, restore func()) {
+		heal := s.Inject(informertest.Fault{Effect: informertest.Refuse()})
+		restore()
+		heal()
+		time.Sleep(time.Minute)
+		// A watch from a version that is yet to come is silent: client-go does not notice. It does
+		// when it has to list.
+		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
+		time.Sleep(30 * time.Minute)
+	})
+}
+
+// A server that was restored, and has given out more versions since than the informer had seen
+// before, is read anew as well.
+func TestRestoredServerThatHasCaughtUpIsReadAnew(t *testing.T) {
+	readAnew(t, func(t *testing.T, s *informertest.Server, restore func()) {
+		relist(s, func() {
+			restore()
+			for _, name := range []string{"a", "b", "c"} {
+				create(t, s, name)
+			}
+		})
+	})
+}
+
+// readAnew has happen restore a server while a factory runs. Restore gives a pod another state in
+// the version that it had before, which has to be read.
+func readAnew(t *testing.T, happen func(t *testing.T, s *informertest.Server, restore func())) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "same")
 		create(t, s, "changes")
@@ -149,22 +183,15 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 		require.NoError(t, err)
 		create(t, s, "more")
 		f := over(s)
-		stop := make(chan struct{})
 		lister := f.Core().V1().Pods().Lister().Pods("default")
-		f.Start(stop)
-		synced(t, f)
+		defer started(t, f)()
 		before, err := lister.Get("changes")
 		require.NoError(t, err)
-		heal := s.Inject(informertest.Fault{Effect: informertest.Refuse()})
-		s.Restore(backup)
-		_, err = s.Update(pods, pod("changes", "state", "after"))
-		require.NoError(t, err)
-		heal()
-		time.Sleep(time.Minute)
-		// A watch from a version that is yet to come is silent: client-go does not notice. It does
-		// when it has to list.
-		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
-		time.Sleep(30 * time.Minute)
+		happen(t, s, func() {
+			s.Restore(backup)
+			_, err := s.Update(pods, pod("changes", "state", "after"))
+			require.NoError(t, err)
+		})
 		after, err := lister.Get("changes")
 		require.NoError(t, err)
 		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
@@ -172,43 +199,6 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 		require.Equal(t, "after", after.Labels["state"])
 		_, err = lister.Get("more")
 		require.Error(t, err)
-		close(stop)
-		f.Shutdown()
-	})
-}
-
-// A server that was restored, and has given out more versions since than the informer had seen
-// before, is read anew as well.
-func TestRestoredServerThatHasCaughtUpIsReadAnew(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		create(t, s, "same")
-		create(t, s, "changes")
-		backup := s.Backup()
-		_, err := s.Update(pods, pod("changes", "state", "before"))
-		require.NoError(t, err)
-		create(t, s, "more")
-		f := over(s)
-		stop := make(chan struct{})
-		lister := f.Core().V1().Pods().Lister().Pods("default")
-		f.Start(stop)
-		synced(t, f)
-		before, err := lister.Get("changes")
-		require.NoError(t, err)
-		relist(s, func() {
-			s.Restore(backup)
-			_, err := s.Update(pods, pod("changes", "state", "after"))
-			require.NoError(t, err)
-			for _, name := range []string{"a", "b", "c"} {
-				create(t, s, name)
-			}
-		})
-		after, err := lister.Get("changes")
-		require.NoError(t, err)
-		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
-		require.Equal(t, before.UID, after.UID)
-		require.Equal(t, "after", after.Labels["state"])
-		close(stop)
-		f.Shutdown()
 	})
 }
 

@@ -351,41 +351,8 @@ func TestBrokenAnswersOfAnObjectCacheLoseNothing(t *testing.T) {
 				continue // the list goes on without the object
 			}
 			bubbleRun(t, name+" "+text, opts, func(t *testing.T, s *informertest.Server) {
-				fault, err := informertest.ParseFault(text)
-				require.NoError(t, err)
-				o, unobserve := judged(s, oracle.Options{})
-				defer unobserve()
-				for n := range 10 {
-					create(t, s, fmt.Sprint("old-", n))
-				}
 				f := cached(s, objectcache.Options{WatchListPageSize: 3, ListMode: informer.ListModePaged})
-				registration, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
-				require.NoError(t, err)
-				stop := make(chan struct{})
-				defer f.Shutdown()
-				defer close(stop)
-				o.Started(oracle.Run{})
-				heal := s.Inject(fault)
-				f.Start(stop)
-				time.Sleep(10 * time.Minute)
-				require.True(t, registration.HasSynced())
-				o.Synced()
-				settle(t, o, f)
-				heal()
-				for range 3 {
-					heal = s.Inject(fault)
-					relist(s, func() {
-						require.NoError(t, s.Delete(pods, "default", "old-1"))
-						create(t, s, "old-1")
-						_, err := s.Update(pods, pod("old-2", "app", "web"))
-						require.NoError(t, err)
-						require.NoError(t, s.Delete(pods, "default", "old-3"))
-					})
-					create(t, s, "old-3")
-					time.Sleep(10 * time.Minute)
-					settle(t, o, f)
-					heal()
-				}
+				losesNothing(t, s, text, oracle.Options{}, f, 10*time.Minute)
 			})
 		}
 	}
@@ -424,41 +391,12 @@ func TestRandomDaysOfAnObjectCache(t *testing.T) {
 			opts := encodings[[]string{"protobuf", "json"}[seed%2]]
 			opts.Seed = seed
 			bubble(t, opts, func(t *testing.T, s *informertest.Server) {
-				dice := rand.New(rand.NewPCG(seed, 7))
 				registry := factory.New()
-				stop := make(chan struct{})
-				var factories []*typed.Factory
-				var oracles []*oracle.Oracle
-				for range 2 {
-					o, unobserve := judged(s, oracle.Options{Late: time.Microsecond})
-					defer unobserve()
-					f := cached(s, objectcache.Options{ListMode: informer.ListMode(seed % 4), WatchListPageSize: 4}, typed.WithFactory(registry))
-					_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
-					require.NoError(t, err)
-					o.Started(oracle.Run{})
-					factories, oracles = append(factories, f), append(oracles, o)
-				}
-				for range 10 {
-					touch(t, s, dice)
-				}
-				for _, f := range factories {
-					f.Start(stop)
-				}
-				for range 60 {
-					act(t, s, dice)
-					time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
-				}
-				s.Heal()
-				relist(s, func() { create(t, s, "last") }) // what could not be read of a list is read by the next
-				time.Sleep(30 * time.Minute)
-				for n, f := range factories {
-					oracles[n].Synced()
-					settle(t, oracles[n], f)
-				}
-				close(stop)
-				for _, f := range factories {
-					f.Shutdown()
-				}
+				randomDay(t, s, rand.New(rand.NewPCG(seed, 7)), oracle.Options{}, func() *typed.Factory {
+					return cached(s, objectcache.Options{ListMode: informer.ListMode(seed % 4), WatchListPageSize: 4}, typed.WithFactory(registry))
+				}, func() {
+					relist(s, func() { create(t, s, "last") }) // what could not be read of a list is read by the next
+				})
 				require.Empty(t, registry.Statuses())
 			})
 		})

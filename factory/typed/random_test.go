@@ -25,7 +25,6 @@ var randomFaults = append([]string{
 func TestRandomDays(t *testing.T) {
 	for seed := range uint64(20) {
 		bubbleRun(t, fmt.Sprint("seed ", seed), informertest.Options{Seed: seed}, func(t *testing.T, s *informertest.Server) {
-			dice := rand.New(rand.NewPCG(seed, 7))
 			registry := factory.New()
 			config := s.Config()
 			if seed%2 == 0 {
@@ -36,43 +35,53 @@ func TestRandomDays(t *testing.T) {
 					o.Limit = 4
 				}
 			}
-			stop := make(chan struct{})
-			var factories []*typed.Factory
-			var oracles []*oracle.Oracle
-			for range 2 {
-				o, unobserve := judged(s, oracle.Options{UpdatesReplace: true, Late: time.Microsecond})
-				defer unobserve()
-				f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry), typed.WithTweakListOptions(pages))
+			randomDay(t, s, rand.New(rand.NewPCG(seed, 7)), oracle.Options{UpdatesReplace: true}, func() *typed.Factory {
 				if seed%4 < 2 { // a tweak that pages is not shared
-					f = typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry))
+					return typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry))
 				}
-				_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
-				require.NoError(t, err)
-				o.Started(oracle.Run{})
-				factories, oracles = append(factories, f), append(oracles, o)
-			}
-			for range 10 {
-				touch(t, s, dice)
-			}
-			for _, f := range factories {
-				f.Start(stop)
-			}
-			for range 60 {
-				act(t, s, dice)
-				time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
-			}
-			s.Heal()
-			time.Sleep(30 * time.Minute)
-			for n, f := range factories {
-				oracles[n].Synced()
-				settle(t, oracles[n], f)
-			}
-			close(stop)
-			for _, f := range factories {
-				f.Shutdown()
-			}
+				return typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry), typed.WithTweakListOptions(pages))
+			}, func() {})
 			require.Empty(t, registry.Statuses())
 		})
+	}
+}
+
+// randomDay has two factories of newFactory follow a server on which anything happens, and requires
+// that an oracle of each finds nothing wrong. When the server has healed, healed is called.
+func randomDay(t *testing.T, s *informertest.Server, dice *rand.Rand, opts oracle.Options, newFactory func() *typed.Factory, healed func()) {
+	opts.Late = time.Microsecond
+	stop := make(chan struct{})
+	var factories []*typed.Factory
+	var oracles []*oracle.Oracle
+	for range 2 {
+		o, unobserve := judged(s, opts)
+		defer unobserve()
+		f := newFactory()
+		_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
+		require.NoError(t, err)
+		o.Started(oracle.Run{})
+		factories, oracles = append(factories, f), append(oracles, o)
+	}
+	for range 10 {
+		touch(t, s, dice)
+	}
+	for _, f := range factories {
+		f.Start(stop)
+	}
+	for range 60 {
+		act(t, s, dice)
+		time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
+	}
+	s.Heal()
+	healed()
+	time.Sleep(30 * time.Minute)
+	for n, f := range factories {
+		oracles[n].Synced()
+		settle(t, oracles[n], f)
+	}
+	close(stop)
+	for _, f := range factories {
+		f.Shutdown()
 	}
 }
 
