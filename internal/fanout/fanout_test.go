@@ -27,6 +27,14 @@ type reader struct {
 	lapses int
 }
 
+// end closes readers and waits until the hub has ended their watches.
+func end(hub *fanout.Hub[int], readers ...*reader) {
+	for _, r := range readers {
+		r.tap.Close()
+	}
+	hub.Wait()
+}
+
 func (s *server) reader(t *testing.T, hub *fanout.Hub[int], from int) *reader {
 	r := &reader{server: s, hub: hub, at: s.version(from)}
 	require.NoError(t, r.follow())
@@ -135,9 +143,7 @@ func TestWatchesJoin(t *testing.T) {
 				require.NoError(t, b.read(all))
 				require.Equal(t, sequence(0, 103), a.told)
 				require.Equal(t, sequence(20, 103), b.told)
-				a.tap.Close()
-				b.tap.Close()
-				hub.Wait()
+				end(hub, a, b)
 			})
 		})
 	}
@@ -165,9 +171,7 @@ func TestWatchesJoinWhereEventsChangePlaces(t *testing.T) {
 					require.NoError(t, b.read(all))
 					slices.Sort(b.told)
 					require.Equal(t, sequence(21, written+20), b.told)
-					a.tap.Close()
-					b.tap.Close()
-					hub.Wait()
+					end(hub, a, b)
 				})
 			})
 		}
@@ -202,9 +206,7 @@ func TestASlowReader(t *testing.T) {
 		require.Equal(t, sequence(0, 50), slow.told)
 		require.Equal(t, 1, slow.lapses)
 		require.Equal(t, 1, hub.Watches(), "it has caught up")
-		fast.tap.Close()
-		slow.tap.Close()
-		hub.Wait()
+		end(hub, fast, slow)
 	})
 }
 
@@ -237,9 +239,7 @@ func TestASlowReaderWhereEventsChangePlaces(t *testing.T) {
 						slow.told = slices.Compact(slow.told)
 					}
 					require.Equal(t, sequence(0, 51), slow.told)
-					fast.tap.Close()
-					slow.tap.Close()
-					hub.Wait()
+					end(hub, fast, slow)
 				})
 			})
 		}
@@ -263,9 +263,7 @@ func TestBackpressure(t *testing.T) {
 			synctest.Wait()
 		}
 		require.Zero(t, a.lapses+b.lapses)
-		a.tap.Close()
-		b.tap.Close()
-		hub.Wait()
+		end(hub, a, b)
 	})
 }
 
@@ -285,9 +283,7 @@ func TestAWatchThatIsDoubtedIsNotJoined(t *testing.T) {
 		require.Equal(t, 1, hub.Watches())
 		require.Equal(t, []int{1}, a.told)
 		require.Equal(t, []int{1}, b.told)
-		a.tap.Close()
-		b.tap.Close()
-		hub.Wait()
+		end(hub, a, b)
 	})
 }
 
@@ -302,9 +298,7 @@ func TestDoubtedWatchIsJoinedAfterAnEvent(t *testing.T) {
 		b := s.reader(t, hub, 1)
 		_, opened := s.counts()
 		require.Equal(t, 1, opened)
-		a.tap.Close()
-		b.tap.Close()
-		hub.Wait()
+		end(hub, a, b)
 	})
 }
 
@@ -321,9 +315,7 @@ func TestReaderAheadOfAHeldUpWatchGetsItsOwn(t *testing.T) {
 		require.NoError(t, ahead.read(all))
 		require.Equal(t, sequence(40, 50), ahead.told)
 		require.Zero(t, slow.lapses)
-		slow.tap.Close()
-		ahead.tap.Close()
-		hub.Wait()
+		end(hub, slow, ahead)
 	})
 }
 
@@ -350,9 +342,7 @@ func TestPatienceBeginsWhenAReaderWaits(t *testing.T) {
 		require.Greater(t, len(second.told), 11)
 		require.NoError(t, slow.read(1))
 		require.Equal(t, 1, slow.lapses)
-		slow.tap.Close()
-		second.tap.Close()
-		hub.Wait()
+		end(hub, slow, second)
 	})
 }
 
@@ -389,10 +379,7 @@ func TestSlowReadersLapseOneAfterTheOther(t *testing.T) {
 			require.Equal(t, 1, r.lapses)
 			require.Equal(t, sequence(0, 11), r.told)
 		}
-		for _, r := range []*reader{fast, slow, slower} {
-			r.tap.Close()
-		}
-		hub.Wait()
+		end(hub, fast, slow, slower)
 	})
 }
 
@@ -413,9 +400,7 @@ func TestBookmarksOfWhatIsKnown(t *testing.T) {
 		require.Equal(t, []int{1, 2, 0, 3, 0, 4}, a.told)
 		require.Equal(t, []int{0, 4}, b.told)
 		require.Equal(t, 1, hub.Watches())
-		a.tap.Close()
-		b.tap.Close()
-		hub.Wait()
+		end(hub, a, b)
 	})
 }
 

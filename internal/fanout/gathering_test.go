@@ -60,10 +60,7 @@ func TestThoseWhoGatherReadOneWatch(t *testing.T) {
 				require.Equal(t, []int{4, 5}, late.told)
 				_, opened := s.counts()
 				require.Equal(t, 1, opened)
-				for _, r := range append(readers, late) {
-					r.tap.Close()
-				}
-				hub.Wait()
+				end(hub, append(readers, late)...)
 			})
 		})
 	}
@@ -95,10 +92,7 @@ func TestOneIsExpectedWhoDoesNotCome(t *testing.T) {
 				began := time.Now()
 				readers := s.gather(hub, 2)
 				require.Equal(t, c.want, time.Since(began))
-				for _, r := range readers {
-					r.tap.Close()
-				}
-				hub.Wait()
+				end(hub, readers...)
 				time.Sleep(time.Minute)
 				require.Equal(t, []*reader{nil}, s.gather(hub, 1))
 			})
