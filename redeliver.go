@@ -2,7 +2,7 @@ package informer
 
 import (
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/redelivery"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // ErrRedelivering: another redelivery of the same informer is under way.
@@ -17,6 +17,6 @@ type (
 )
 
 // objects returns the objects that a label selector selects of what is followed.
-func (r *Reflector) objects(selector string) (redelivery.Server, error) {
+func (r *Reflector) objects(selector string) (*source.Objects, error) {
 	return r.setup.Objects(selector, r.tuning())
 }

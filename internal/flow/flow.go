@@ -22,10 +22,10 @@ import (
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/redelivery"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/source"
 	"github.com/rvinformer/informer/internal/waiting"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 	Beside func(ctx context.Context)
 	// Objects returns the objects that a label selector selects of what is followed, for a
 	// redelivery. It is nil for a flow that has none.
-	Objects func(selector string) (redelivery.Server, error)
+	Objects func(selector string) (*source.Objects, error)
 	// SkipUnchanged keeps objects from the consumer that a list shows unchanged.
 	SkipUnchanged bool
 	// Tombstones tells that every object has a UID of its own.

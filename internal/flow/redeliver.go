@@ -94,14 +94,20 @@ func (r *run) goOnRedelivering(a *again) {
 
 // redeliver works on a job until it is done, or ctx ends.
 func (r *run) redeliver(ctx context.Context, job *redelivery.Job) error {
-	server, err := r.Objects(job.Status().Selector)
+	objects, err := r.Objects(job.Status().Selector)
 	if err != nil {
 		return err
 	}
 	job.Expect(int64(r.Versions.Len()))
-	i := &repeated{run: r}
-	defer i.end()
-	return redelivery.Run(ctx, job, server, i)
+	return redelivery.Run(ctx, job, objects, redelivery.Informer{
+		Queue:     r.queue,
+		Versions:  r.Versions,
+		Intake:    &r.Intake,
+		Report:    r.Report,
+		Shard:     r.Shard,
+		AtOnce:    r.Consumer.Max(),
+		WaitUntil: func(ctx context.Context, resourceVersion string) error { return r.WaitUntil(ctx, resourceVersion, nil) },
+	})
 }
 
 // endRedelivery notes that the work of the run on a redelivery has ended. It is over, unless it only

@@ -14,56 +14,8 @@ import (
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/source"
 )
-
-// Each is called for an object of a list, or for what is wrong with it. An error of it ends the
-// request.
-type Each func(it object.Item, unreadable error) error
-
-// Page is what a request brought beside its objects. First is the key of the first one.
-type Page struct{ ResourceVersion, Continue, First string }
-
-// Server lists the objects in their newest state.
-type Server interface {
-	// Page lists a page of the objects that a job selects, the first one if token is empty.
-	Page(ctx context.Context, token string, limit int64, each Each) (Page, error)
-	// Ask lists the object of a key.
-	Ask(ctx context.Context, key string, each Each) (Page, error)
-	// Rest waits after a request has failed, longer each time. Brought tells that objects were handed
-	// on since the last time, so that it waits as after the first one. The error is that of ctx.
-	Rest(ctx context.Context, err error, brought bool) error
-}
-
-// Informer is a run of an informer whose objects are delivered again. What it is given is lent. Its
-// errors are those of ctx.
-type Informer interface {
-	// Begin begins behind a key, after so many objects.
-	Begin(after string, done int64)
-	// Position returns the key up to which all is done, and how much that is.
-	Position() (key string, done int64)
-	// Repeat has an object delivered again, unless the watch brings it. If the standing is
-	// Doubtful, the object has to be asked for by itself.
-	Repeat(ctx context.Context, it object.Item) (deltaqueue.Standing, error)
-	// Expect notes a key before it is asked for by itself.
-	Expect(ctx context.Context, key string) error
-	// Renew delivers what the server has of such a key, or its deletion. The generation is from
-	// before the request. If the standing is Doubtful, the object has to be asked for again.
-	Renew(ctx context.Context, it object.Item, generation uint64) (deltaqueue.Standing, error)
-	RenewAbsent(ctx context.Context, key, at string, generation uint64, named bool) (deltaqueue.Standing, error)
-	// Generation waits while the informer lists, or has not begun to follow, and returns the number
-	// of its newest list.
-	Generation(ctx context.Context) (uint64, error)
-	// Unreadable notes that an object could not be read, and that its key is not expected any more.
-	Unreadable(it object.Item, err error)
-	// Knows reports whether a key is known, or a change of it waits.
-	Knows(key string) bool
-	// Unsettled returns the keys of which it is not certain what the handler has, as of dead letters.
-	Unsettled() []string
-	// Settled returns when all that was delivered again is acknowledged.
-	Settled(ctx context.Context) error
-	// Await returns when everything up to a resource version is acknowledged.
-	Await(ctx context.Context, resourceVersion string) error
-}
 
 // pageSize is how many objects a page has.
 const pageSize = 500
@@ -75,12 +27,13 @@ var errUnversioned = errors.New("its objects have no resource version, by which 
 
 // Run goes on with a job until it is done. The error is that of ctx, with which it can go on, or why
 // it can not be done at all.
-func Run(ctx context.Context, j *Job, server Server, informer Informer) error {
+func Run(ctx context.Context, j *Job, server *source.Objects, informer Informer) error {
 	after, done := j.Status().Position, j.Status().Done
-	informer.Begin(after, done)
-	j.follow(informer.Position)
+	repeats := informer.Queue.Redeliver(after, done, informer.AtOnce, informer.Versions.Doubt)
+	defer repeats.End()
+	j.follow(repeats.Position)
 	defer j.follow(nil)
-	p := &pass{Job: j, server: server, informer: informer, last: []byte(after)}
+	p := &pass{Job: j, Informer: informer, server: server, repeats: repeats, last: []byte(after)}
 	if n := j.options.PerSecond; n > 0 {
 		p.limiter = rate.NewLimiter(rate.Limit(n), max(1, n/10))
 	}
@@ -93,9 +46,10 @@ func Run(ctx context.Context, j *Job, server Server, informer Informer) error {
 // pass is one Run.
 type pass struct {
 	*Job
-	server   Server
-	informer Informer
-	limiter  *rate.Limiter // nil for none
+	Informer
+	server  *source.Objects
+	repeats *deltaqueue.Redelivery
+	limiter *rate.Limiter // nil for none
 	// last is the key up to which the list was handed on. Seen is the one that the list has shown
 	// last, and began the one before the page.
 	last, seen, began []byte
@@ -116,7 +70,7 @@ type pass struct {
 func (p *pass) keys(ctx context.Context, after string) error {
 	known := map[string]bool{} // the deletion of these is delivered by the watch or a list, if they are deleted meanwhile
 	for _, key := range p.options.Keys {
-		known[key] = p.informer.Knows(key)
+		known[key] = p.Queue.Knows(key)
 	}
 	for _, key := range p.options.Keys {
 		if key <= after {
@@ -125,7 +79,7 @@ func (p *pass) keys(ctx context.Context, after string) error {
 		if err := p.pace(ctx); err != nil {
 			return err
 		}
-		if err := p.informer.Expect(ctx, key); err != nil {
+		if err := p.repeats.Expect(ctx, key); err != nil {
 			return err
 		}
 		if err := p.ask(ctx, key, !known[key]); err != nil {
@@ -139,7 +93,7 @@ func (p *pass) keys(ctx context.Context, after string) error {
 // not acknowledged.
 func (p *pass) all(ctx context.Context) error {
 	p.unsettled = map[string]bool{}
-	for _, key := range p.informer.Unsettled() {
+	for _, key := range p.Versions.Unsettled() {
 		p.unsettled[key] = true
 	}
 	if err := p.list(ctx); err != nil {
@@ -148,15 +102,15 @@ func (p *pass) all(ctx context.Context) error {
 	if p.options.Selector != "" { // whose labels are not known
 		return p.finish(ctx)
 	}
-	if err := p.informer.Settled(ctx); err != nil {
+	if err := p.repeats.Settled(ctx); err != nil {
 		return err
 	}
 	p.stay()
-	for _, key := range p.informer.Unsettled() {
+	for _, key := range p.Versions.Unsettled() {
 		if !p.unsettled[key] {
 			continue
 		}
-		if err := p.informer.Expect(ctx, key); err != nil {
+		if err := p.repeats.Expect(ctx, key); err != nil {
 			return err
 		}
 		if err := p.ask(ctx, key, false); err != nil {
@@ -167,13 +121,13 @@ func (p *pass) all(ctx context.Context) error {
 }
 
 func (p *pass) finish(ctx context.Context) error {
-	if err := p.informer.Settled(ctx); err != nil {
+	if err := p.repeats.Settled(ctx); err != nil {
 		return err
 	}
 	if p.ahead == "" {
 		return nil
 	}
-	return p.informer.Await(ctx, p.ahead)
+	return p.await(ctx, p.ahead)
 }
 
 // list reads all pages.
@@ -184,7 +138,7 @@ func (p *pass) list(ctx context.Context) error {
 	}
 	for at := (listwatch.Listing{}); ; {
 		p.began = append(p.began[:0], p.seen...)
-		if _, err := p.informer.Generation(ctx); err != nil { // no page is to wait for a list of the informer
+		if _, err := p.repeats.Generation(ctx); err != nil { // no page is to wait for a list of the informer
 			return err
 		}
 		isFirst := true
@@ -261,7 +215,7 @@ func (p *pass) goOnAfter(err error, at listwatch.Listing) listwatch.Listing {
 // take hands an object of the list on, unless that was done before.
 func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error {
 	if it.Key == "" {
-		p.informer.Unreadable(it, unreadable)
+		p.unreadable(it, unreadable)
 		return nil
 	}
 	if it.Key < string(p.seen) && !p.isUnsorted {
@@ -274,7 +228,7 @@ func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error
 	}
 	switch {
 	case unreadable != nil:
-		p.informer.Unreadable(it, unreadable)
+		p.unreadable(it, unreadable)
 		return nil
 	case it.Version.ResourceVersion == "":
 		return errUnversioned
@@ -282,7 +236,7 @@ func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error
 	if err := p.pace(ctx); err != nil {
 		return err
 	}
-	standing, err := p.informer.Repeat(ctx, it)
+	standing, err := p.repeat(ctx, it)
 	if err != nil {
 		return err
 	}
@@ -326,7 +280,7 @@ func (p *pass) ask(ctx context.Context, key string, named bool) error {
 }
 
 func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing deltaqueue.Standing, err error) {
-	generation, err := p.informer.Generation(ctx)
+	generation, err := p.repeats.Generation(ctx)
 	if err != nil {
 		return standing, err
 	}
@@ -344,18 +298,18 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing de
 		}
 		found = true
 		if unreadable != nil {
-			p.informer.Unreadable(it, unreadable)
+			p.unreadable(it, unreadable)
 			return nil
 		}
-		standing, err = p.informer.Renew(ctx, it, generation)
+		standing, err = p.renew(ctx, it, generation)
 		return err
 	})
 	switch {
 	case err != nil || found:
 	case nameless != nil:
-		p.informer.Unreadable(object.Item{Key: key}, nameless)
+		p.unreadable(object.Item{Key: key}, nameless)
 	default:
-		standing, err = p.informer.RenewAbsent(ctx, key, page.ResourceVersion, generation, named)
+		standing, err = p.renewAbsent(ctx, key, page.ResourceVersion, generation, named)
 	}
 	p.noteAhead(page.ResourceVersion, err == nil && standing == deltaqueue.Ahead)
 	return standing, err

@@ -12,7 +12,6 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/redelivery"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
 )
@@ -27,8 +26,6 @@ type Objects struct {
 	// next is that of the next failed request.
 	next wait.Backoff
 }
-
-var _ redelivery.Server = (*Objects)(nil)
 
 // NewObjects returns the objects of o, of which the selector selects some, in pages of at most
 // pageSize, if that is set. Failed requests wait as custom says, or as long as by default, and fail is called with errors that no call returns.
@@ -55,12 +52,12 @@ func (s *Objects) of(part server.Tweak) *Source {
 	return narrow
 }
 
-// Page implements redelivery.Server.
-func (s *Objects) Page(ctx context.Context, token string, limit int64, each redelivery.Each) (redelivery.Page, error) {
+// Page lists a page of the objects that are selected, the first one if token is empty.
+func (s *Objects) Page(ctx context.Context, token string, limit int64, each Each) (Page, error) {
 	if s.pageSize > 0 {
 		limit = min(limit, s.pageSize)
 	}
-	return s.page(ctx, s.all, metav1.ListOptions{Limit: limit, Continue: token}, func(it object.Item, unreadable error) error {
+	return s.all.Page(ctx, metav1.ListOptions{Limit: limit, Continue: token}, func(it object.Item, unreadable error) error {
 		if !s.selects(it) { // a ListerWatcher of others may select nothing
 			return nil
 		}
@@ -68,12 +65,13 @@ func (s *Objects) Page(ctx context.Context, token string, limit int64, each rede
 	})
 }
 
-// Ask implements redelivery.Server.
-func (s *Objects) Ask(ctx context.Context, key string, each redelivery.Each) (redelivery.Page, error) {
-	return s.page(ctx, s.of(server.Only(key)), metav1.ListOptions{}, each)
+// Ask lists the object of a key.
+func (s *Objects) Ask(ctx context.Context, key string, each Each) (Page, error) {
+	return s.of(server.Only(key)).Page(ctx, metav1.ListOptions{}, each)
 }
 
-// Rest implements redelivery.Server.
+// Rest waits after a request has failed, longer each time. Brought tells that objects were handed on
+// since the last time, so that it waits as after the first one. The error is that of ctx.
 func (s *Objects) Rest(ctx context.Context, err error, brought bool) error {
 	if brought {
 		s.next = s.first
@@ -84,11 +82,6 @@ func (s *Objects) Rest(ctx context.Context, err error, brought bool) error {
 	}
 	s.all.AwaitServer(ctx, pause, err)
 	return context.Cause(ctx)
-}
-
-func (s *Objects) page(ctx context.Context, from *Source, opts metav1.ListOptions, each redelivery.Each) (redelivery.Page, error) {
-	page, err := from.Page(ctx, opts, Each(each))
-	return redelivery.Page{ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: page.First}, err
 }
 
 // selects reports whether the labels of an object are selected, if they are known here.

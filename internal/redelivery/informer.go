@@ -1,0 +1,79 @@
+package redelivery
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/intake"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// Informer is a run of an informer whose objects are delivered again.
+type Informer struct {
+	Queue    *deltaqueue.Queue
+	Versions *known.Versions
+	Intake   *intake.Intake
+	Report   *report.Report
+	Shard    api.Shard
+	// AtOnce is how many keys the consumer takes at a time.
+	AtOnce int
+	// WaitUntil returns when everything up to a resource version is acknowledged.
+	WaitUntil func(ctx context.Context, resourceVersion string) error
+}
+
+// repeat has an object delivered again, unless the watch brings it. If the standing is Doubtful, the
+// object has to be asked for by itself.
+func (p *pass) repeat(ctx context.Context, it object.Item) (deltaqueue.Standing, error) {
+	standing, err := p.repeats.Judge(ctx, it.Key, it.Version)
+	if err != nil || standing != deltaqueue.Repeatable {
+		return standing, err
+	}
+	return p.again(it, func(d deltaqueue.Delta) (deltaqueue.Standing, error) { return p.repeats.Put(ctx, d) })
+}
+
+// renew delivers what the server has of a key that is expected. The generation is from before the
+// request. If the standing is Doubtful, the object has to be asked for again.
+func (p *pass) renew(ctx context.Context, it object.Item, generation uint64) (deltaqueue.Standing, error) {
+	return p.again(it, func(d deltaqueue.Delta) (deltaqueue.Standing, error) {
+		return p.repeats.Renew(ctx, d, d.Version.ResourceVersion, generation, false)
+	})
+}
+
+// again puts an object, if it can be read.
+func (p *pass) again(it object.Item, put func(deltaqueue.Delta) (deltaqueue.Standing, error)) (deltaqueue.Standing, error) {
+	standing, err := p.Intake.Again(it, put)
+	var unreadable *api.ItemError
+	if errors.As(err, &unreadable) {
+		p.unreadable(it, unreadable.Err)
+		return deltaqueue.Past, nil
+	}
+	return standing, err
+}
+
+// renewAbsent is renew for a key that the server does not have: it delivers the deletion. In a shard,
+// it may be another informer's, unless this one has delivered it.
+func (p *pass) renewAbsent(ctx context.Context, key, at string, generation uint64, named bool) (deltaqueue.Standing, error) {
+	d := deltaqueue.Delta{Type: cache.Deleted, Key: key}
+	return p.repeats.Renew(ctx, d, at, generation, named && p.Shard.IsAll())
+}
+
+// unreadable reports an object that cannot be delivered again. Its key is not expected any more.
+func (p *pass) unreadable(it object.Item, err error) {
+	p.repeats.Refuse(it.Key)
+	p.Report.Handler(it.Unreadable(err))
+}
+
+// await returns when everything up to a resource version is acknowledged, or it cannot be told.
+func (p *pass) await(ctx context.Context, resourceVersion string) error {
+	err := p.WaitUntil(ctx, resourceVersion)
+	if errors.Is(err, api.ErrUnorderedVersion) || errors.Is(err, api.ErrServerRestored) {
+		return nil
+	}
+	return err
+}
