@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
 )
@@ -78,21 +79,21 @@ type Options struct {
 const maxPasses = 3
 
 // Run compares, repairs, and returns what it has found. After an error that is how far it came.
-func Run(ctx context.Context, o Options) (Report, error) {
+func Run(ctx context.Context, o Options) (api.AuditReport, error) {
 	gone := newDeletions()
 	defer o.Informer.OnDeletion(gone.add)()
 	r, err := compare(ctx, o, gone)
-	if err != nil || !o.Repair || r.Count() == 0 {
-		return r, err
+	if err != nil || !o.Repair || r.Differences() == 0 {
+		return r.AuditReport, err
 	}
 	if err := o.Informer.ListAgain(ctx); err != nil {
-		return r, fmt.Errorf("waiting until what differs was listed and acknowledged: %w", err)
+		return r.AuditReport, fmt.Errorf("waiting until what differs was listed and acknowledged: %w", err)
 	}
 	r.markRepaired(o.Informer)
-	return r, nil
+	return r.AuditReport, nil
 }
 
-func compare(ctx context.Context, o Options, gone *deletions) (Report, error) {
+func compare(ctx context.Context, o Options, gone *deletions) (report, error) {
 	began := time.Now()
 	for pass := 1; ; pass++ {
 		p := newPass(o, gone)

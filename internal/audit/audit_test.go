@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/audit"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -205,7 +206,7 @@ func (c *cluster) LendFrom(cursor keytable.Cursor, _ int, visit func(key string,
 	return cursor
 }
 
-func (c *cluster) audit(bytesPerSecond int64) (audit.Report, error) {
+func (c *cluster) audit(bytesPerSecond int64) (api.AuditReport, error) {
 	return audit.Run(context.Background(), audit.Options{Informer: c, Server: c, BytesPerSecond: bytesPerSecond, Repair: c.listAgain != nil})
 }
 
@@ -214,13 +215,13 @@ func TestAuditFindsJustWhatDiffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), rapid.IntRange(0, 60).Draw(t, "objects"))
 		c.expiries = rapid.IntRange(0, 2).Draw(t, "expiries")
-		want := [3][]string{}
+		var missing, stale, superfluous []string
 		for n := range rapid.IntRange(0, 4).Draw(t, "missing") {
 			key := fmt.Sprintf("a/%03d-missing", n)
 			c.put(key)
 			c.await(c.version)
 			delete(c.copied, key)
-			want[audit.Missing] = append(want[audit.Missing], key)
+			missing = append(missing, key)
 		}
 		for n := range rapid.IntRange(0, 4).Draw(t, "stale") {
 			key := fmt.Sprintf("a/%03d-stale", n)
@@ -234,25 +235,29 @@ func TestAuditFindsJustWhatDiffers(t *testing.T) {
 				old.UID = "another"
 			}
 			c.copied[key] = old
-			want[audit.Stale] = append(want[audit.Stale], key)
+			stale = append(stale, key)
 		}
 		for n := range rapid.IntRange(0, 4).Draw(t, "superfluous") {
 			key := fmt.Sprintf("b/%03d", n)
 			c.copied[key] = keytable.Version{ResourceVersion: strconv.Itoa(50 + n)}
-			want[audit.Superfluous] = append(want[audit.Superfluous], key)
+			superfluous = append(superfluous, key)
 		}
 		r, err := c.audit(0)
 		require.NoError(t, err)
-		for sort, found := range r.Found {
-			var keys []string
-			for _, d := range found.First {
-				keys = append(keys, d.Key)
-			}
-			slices.Sort(keys)
-			require.Equal(t, want[sort], keys, "sort %d", sort)
-			require.Equal(t, len(keys), found.Count)
-		}
+		require.Equal(t, missing, keysOf(r.Missing))
+		require.Equal(t, stale, keysOf(r.Stale))
+		require.Equal(t, superfluous, keysOf(r.Superfluous))
+		require.Equal(t, []int{len(missing), len(stale), len(superfluous)}, []int{r.MissingCount, r.StaleCount, r.SuperfluousCount})
 	})
+}
+
+// keysOf returns the keys that differ, in order.
+func keysOf(differences []api.AuditDifference) (keys []string) {
+	for _, d := range differences {
+		keys = append(keys, d.Key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func TestMoreDifferencesAreCountedOnly(t *testing.T) {
@@ -262,8 +267,8 @@ func TestMoreDifferencesAreCountedOnly(t *testing.T) {
 	}
 	r, err := c.audit(0)
 	require.NoError(t, err)
-	require.Equal(t, 5*audit.MaxDifferences, r.Found[audit.Superfluous].Count)
-	require.Len(t, r.Found[audit.Superfluous].First, audit.MaxDifferences)
+	require.Equal(t, 5*audit.MaxDifferences, r.SuperfluousCount)
+	require.Len(t, r.Superfluous, audit.MaxDifferences)
 }
 
 // counting counts how often the server is asked for one key.
@@ -292,8 +297,8 @@ func TestManyMissingObjectsAreNotAskedForOneByOne(t *testing.T) {
 		}
 		r, err := audit.Run(t.Context(), audit.Options{Informer: c.cluster, Server: c})
 		require.NoError(t, err)
-		require.Equal(t, missing, r.Count())
-		require.Equal(t, missing, r.Found[audit.Missing].Count)
+		require.Equal(t, missing, r.Differences())
+		require.Equal(t, missing, r.MissingCount)
 		require.LessOrEqual(t, c.asks, audit.MaxDifferences+100)
 	}
 }
@@ -310,7 +315,7 @@ func TestDeletionsThatAreNotToldAreAskedFor(t *testing.T) {
 	clear(c.copied)
 	r, err := audit.Run(t.Context(), audit.Options{Informer: silent{c.cluster}, Server: c})
 	require.NoError(t, err)
-	require.Equal(t, missing, r.Count())
+	require.Equal(t, missing, r.Differences())
 	require.Equal(t, missing+1, c.asks)
 }
 
@@ -346,15 +351,15 @@ func TestRepairedCountsAllThatDifferNoMore(t *testing.T) {
 	c.listAgain = func() {}
 	r, err := c.audit(0)
 	require.NoError(t, err)
-	require.Equal(t, 3*n, r.Count())
+	require.Equal(t, 3*n, r.Differences())
 	require.Zero(t, r.Repaired)
 	c.listAgain = func() { c.repairMost(key, n) }
 	r, err = c.audit(0)
 	require.NoError(t, err)
-	require.Equal(t, 3*n, r.Count())
+	require.Equal(t, 3*n, r.Differences())
 	require.Equal(t, 3*n*9/10, r.Repaired)
-	for _, found := range r.Found {
-		for _, d := range found.First {
+	for _, found := range [][]api.AuditDifference{r.Missing, r.Stale, r.Superfluous} {
+		for _, d := range found {
 			require.Equal(t, !strings.HasSuffix(d.Key, "0"), d.Repaired, d.Key)
 		}
 	}
@@ -407,8 +412,8 @@ func TestObjectWithoutAKeyIsAskedFor(t *testing.T) {
 	r, err := audit.Run(t.Context(), audit.Options{Server: hidden, Informer: c})
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Unreadable)
-	require.Equal(t, 1, r.Count())
-	require.Equal(t, "b/gone", r.Found[audit.Superfluous].First[0].Key)
+	require.Equal(t, 1, r.Differences())
+	require.Equal(t, "b/gone", r.Superfluous[0].Key)
 	require.ElementsMatch(t, []string{"b/gone", "b/lives"}, n.asked)
 }
 

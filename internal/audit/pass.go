@@ -35,7 +35,7 @@ type suspect struct {
 type pass struct {
 	Options
 	gone   *deletions
-	report Report
+	report report
 	listed *keySet
 	// first is the key of the first object of the page under way.
 	first string
@@ -181,7 +181,7 @@ func (p *pass) judge(ctx context.Context, s suspect) error {
 	switch {
 	case has && (p.newer(own.ResourceVersion) || listed && own.ResourceVersion == s.server.ResourceVersion && own.SameObject(s.server)):
 	case has && listed:
-		p.report.add(Stale, Difference{Key: s.key, Server: s.server, Own: own})
+		p.report.addStale(s.key, s.server, own)
 	case has:
 		return p.judgeUnlisted(ctx, s.key, own)
 	case listed && !p.gone.after(s.key, p.report.ResourceVersion):
@@ -198,7 +198,7 @@ func (p *pass) judgeUnlisted(ctx context.Context, key string, own keytable.Versi
 			return err
 		}
 	}
-	p.report.add(Superfluous, Difference{Key: key, Own: own})
+	p.report.addSuperfluous(key, own)
 	return nil
 }
 
@@ -208,8 +208,8 @@ func (p *pass) judgeUnlisted(ctx context.Context, key string, own keytable.Versi
 // may have deleted the object: with a request for each, the audit would take longer than the server
 // keeps the list.
 func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
-	if p.report.Found[Missing].Count >= MaxDifferences && !p.gone.may(s.key) {
-		p.report.add(Missing, Difference{Key: s.key, Server: s.server})
+	if p.report.MissingCount >= MaxDifferences && !p.gone.may(s.key) {
+		p.report.addMissing(s.key, s.server)
 		return nil
 	}
 	for range maxAsks {
@@ -218,7 +218,7 @@ func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
 		case err != nil || !has:
 			return err
 		case now == s.server:
-			p.report.add(Missing, Difference{Key: s.key, Server: now})
+			p.report.addMissing(s.key, now)
 			return nil
 		}
 		// It has changed since, and the informer may be about to take that.

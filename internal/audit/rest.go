@@ -18,8 +18,8 @@ type rest struct {
 // mark is a key that differs, and what the informer had of it, which is the zero value for nothing.
 type mark struct{ key, own uint64 }
 
-func (r *rest) add(d Difference) {
-	r.marks = append(r.marks, mark{maphash.String(r.seed, d.Key), maphash.Comparable(r.seed, d.Own)})
+func (r *rest) add(key string, own keytable.Version) {
+	r.marks = append(r.marks, mark{maphash.String(r.seed, key), maphash.Comparable(r.seed, own)})
 }
 
 // repaired returns how many of them copy does not have any more.

@@ -50,12 +50,11 @@ func (a Auditor) audit(ctx context.Context, opts api.AuditOptions, over func(aud
 		return r, a.wrap(api.ErrAuditRunning)
 	}
 	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
-	var found audit.Report
 	informer, err := a.Informer()
 	if err == nil {
-		found, err = audit.Run(ctx, audit.Options{Informer: informer, Server: over(metadata), BytesPerSecond: rate(opts), Repair: opts.Repair})
+		r, err = audit.Run(ctx, audit.Options{Informer: informer, Server: over(metadata), BytesPerSecond: rate(opts), Repair: opts.Repair})
 	}
-	r, err = reportOf(found), a.wrap(err)
+	err = a.wrap(err)
 	a.Setup.Report.EndAudit(r, err)
 	return r, err
 }
@@ -121,27 +120,4 @@ func (t *turn) Ask(ctx context.Context, key string, each func(audit.Item)) (audi
 	t.Stop()
 	defer t.Reset(turnPatience)
 	return t.Server.Ask(ctx, key, each)
-}
-
-func reportOf(found audit.Report) api.AuditReport {
-	r := api.AuditReport{
-		ResourceVersion: found.ResourceVersion, Began: found.Began, Took: found.Took,
-		Objects: found.Objects, Bytes: found.Bytes, Unreadable: found.Unreadable, Repaired: found.Repaired,
-	}
-	for sort, to := range map[audit.Sort]struct {
-		first *[]api.AuditDifference
-		count *int
-	}{
-		audit.Missing:     {&r.Missing, &r.MissingCount},
-		audit.Stale:       {&r.Stale, &r.StaleCount},
-		audit.Superfluous: {&r.Superfluous, &r.SuperfluousCount},
-	} {
-		*to.count = found.Found[sort].Count
-		for _, d := range found.Found[sort].First {
-			*to.first = append(*to.first, api.AuditDifference{
-				Key: d.Key, Server: api.AuditVersion(d.Server), Own: api.AuditVersion(d.Own), Repaired: d.Repaired,
-			})
-		}
-	}
-	return r
 }
