@@ -11,44 +11,23 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
 
-// Options are what a Follower follows, and how.
-type Options struct {
-	// Name is for errors.
-	Name   string
+// Follower is one run. It belongs to one goroutine, and lives no longer than that.
+type Follower struct {
+	*Setup
+	Tuning
 	Source *source.Source
 	Sink   sink.Sink
 	Policy listwatch.Policy
-	// WatchLists reads sets with a watch-list: always, only where that works, or never.
-	WatchLists WatchLists
-	Report     *report.Report
-	// Server is asked whether it still is the one that is known.
-	Server server.Identifier
-	// Cluster is that of the known objects.
-	Cluster *known.Cluster
-	// Backoff is how long to wait after a failed request; nil for the default.
-	Backoff *wait.Backoff
-	// ResyncPeriod, if set, is how often the sink repeats what it has, unless ShouldResync says no.
-	ResyncPeriod time.Duration
-	ShouldResync func() bool
-}
-
-// Follower is one run. It belongs to one goroutine, and lives no longer than that.
-type Follower struct {
-	Options
 	// state is what is requested, and next what follows it, once the request is done.
 	state listwatch.State
 	next  listwatch.Step
@@ -103,16 +82,6 @@ type resuming struct {
 	// latest are those of the Origin, nil once they were compared with the server.
 	latest func() []object.Known
 	missing
-}
-
-// New returns a Follower.
-func New(o Options) *Follower {
-	f := &Follower{Options: o}
-	f.Policy.CachePaged = o.Source.CachePaged()
-	if o.ResyncPeriod > 0 {
-		f.resync = newResync(o.ResyncPeriod, f.repeat)
-	}
-	return f
 }
 
 // Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff. The

@@ -18,27 +18,16 @@ import (
 	"github.com/rvinformer/informer/internal/source"
 )
 
-// WatchLists says when sets are read with a watch-list.
-type WatchLists int
-
-const (
-	NoWatchLists WatchLists = iota
-	// WatchListsIfTheyWork leaves them where one did not work lately.
-	WatchListsIfTheyWork
-	// TryWatchLists tries one for each set.
-	TryWatchLists
-)
-
 // chooseMode decides, before a generation begins, whether to read it with a
 // watch-list, and says so in the status.
 func (f *Follower) chooseMode(state listwatch.Start) {
 	var why error
 	switch {
-	case f.WatchLists == NoWatchLists:
+	case !f.triesWatchLists():
 		return
 	case !f.Source.HasWatchLists():
 		why = errNoWire
-	case f.WatchLists == WatchListsIfTheyWork:
+	case f.ListMode == api.ListModeAuto: // else it is tried for each set
 		why = f.Source.WatchListFailure()
 	}
 	f.Policy.WatchList = why == nil

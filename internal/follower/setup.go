@@ -93,22 +93,13 @@ type Tuning struct {
 
 // Follower returns a follower for one run, which puts what it reads into a sink.
 func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
-	return New(Options{
-		Name:         s.Name,
-		Source:       s.source(t),
-		Sink:         into,
-		Policy:       t.policy(),
-		WatchLists:   t.watchLists(),
-		Report:       &s.Report,
-		Server:       s.Server,
-		Cluster:      &s.Cluster,
-		Backoff:      t.Backoff,
-		ResyncPeriod: t.ResyncPeriod,
-		ShouldResync: t.ShouldResync,
-	})
+	f := &Follower{Setup: s, Tuning: t, Source: source.New(s.sourceOptions(t)), Sink: into, Policy: t.policy()}
+	f.Policy.CachePaged = f.Source.CachePaged()
+	if t.ResyncPeriod > 0 {
+		f.resync = newResync(t.ResyncPeriod, f.repeat)
+	}
+	return f
 }
-
-func (s *Setup) source(t Tuning) *source.Source { return source.New(s.sourceOptions(t)) }
 
 // Objects returns the objects that a label selector selects of what is followed, for a redelivery.
 func (s *Setup) Objects(selector string, t Tuning) (*source.Objects, error) {
@@ -144,15 +135,7 @@ func (t Tuning) policy() listwatch.Policy {
 	return p
 }
 
-// watchLists says when sets are read with a watch-list.
-func (t Tuning) watchLists() WatchLists {
-	switch {
-	case t.CacheFirst:
-		return NoWatchLists
-	case t.ListMode == api.ListModeAuto:
-		return WatchListsIfTheyWork
-	case t.ListMode == api.ListModeWatchList:
-		return TryWatchLists
-	}
-	return NoWatchLists
+// triesWatchLists reports whether sets are read with a watch-list, if it works.
+func (t Tuning) triesWatchLists() bool {
+	return !t.CacheFirst && (t.ListMode == api.ListModeAuto || t.ListMode == api.ListModeWatchList)
 }
