@@ -123,7 +123,7 @@ func handBatch(handler BatchHandler) func(context.Context, []flow.Sent) error {
 
 // eventOf returns a notice as a BatchHandler is given it.
 func eventOf(s flow.Sent) Event {
-	event := Event{Type: s.Change.Type(), Key: s.Entry.Key, ResourceVersion: s.Version, IsInInitialList: s.Entry.Initial}
+	event := Event{Type: s.Type, Key: s.Entry.Key, ResourceVersion: s.Version, IsInInitialList: s.Entry.Initial}
 	obj := s.Object
 	tombstone, ok := obj.(cache.DeletedFinalStateUnknown)
 	if ok {

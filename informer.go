@@ -448,18 +448,7 @@ var _ ResourceVersionInformer = &resourceVersionInformer{}
 
 // Status returns a snapshot of the informer.
 func (i *resourceVersionInformer) Status() Status {
-	s := Status(i.reflector.setup.Report.Snapshot())
-	s.Synced = i.HasSynced()
-	s.Objects = i.flow.Versions.Len()
-	s.DeadLetters, _ = i.flow.Versions.Dead()
-	q := i.flow.Queued()
-	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
-	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
-	s.Shard = i.reflector.setup.Shard
-	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
-	s.Condition = i.reflector.setup.Report.Condition()
-	s.Redelivery = i.flow.Redelivery()
-	return s
+	return Status(i.flow.Snapshot())
 }
 
 // DeadLetters returns the dead letters.
@@ -494,7 +483,7 @@ func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueu
 	defer func() { i.flow.Versions.Settle(e.Key, settled) }()
 	var room [flow.MaxNotices]flow.Notice
 	for _, n := range i.flow.Notices(room[:0], e, deltas) {
-		settled = n.Change == flow.Synced
+		settled = n.Type == Synced
 		notify(i.handler, n, e.Initial)
 	}
 	settled = true
@@ -503,14 +492,14 @@ func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueu
 
 // notify calls a handler.
 func notify(handler ResourceEventHandler, n flow.Notice, isInInitialList bool) {
-	switch n.Change {
-	case flow.Added:
+	switch n.Type {
+	case Added:
 		handler.OnAdd(n.Object, isInInitialList)
-	case flow.Updated:
+	case Updated:
 		handler.OnUpdate(nil, n.Object)
-	case flow.Deleted:
+	case Deleted:
 		handler.OnDelete(n.Object)
-	case flow.Synced:
+	case Synced:
 		handler.OnSync(n.Object)
 	}
 }

@@ -16,12 +16,10 @@ func (f *Flow) Audited() (audit.Informer, error) {
 	if f.state.stage != following {
 		return nil, api.ErrNotRunning
 	}
-	select {
-	case <-f.synced:
-		return audited{f.Versions, f.state.run}, nil
-	default:
+	if !f.isSynced() {
 		return nil, api.ErrNotSynced
 	}
+	return audited{f.Versions, f.state.run}, nil
 }
 
 // audited is a run as an audit sees it.

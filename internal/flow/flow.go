@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/budget"
@@ -141,44 +140,60 @@ func (f *Flow) RunWithin(ctx, known context.Context) {
 // Synced is closed when the first complete list has been delivered.
 func (f *Flow) Synced() <-chan struct{} { return f.synced }
 
-// Queued is what is not acknowledged, and up to where everything is.
-type Queued struct {
-	// Keys is how many keys have deltas that are not acknowledged, and Bytes is their size.
-	Keys  int
-	Bytes int64
-	// Oldest is when the oldest of them arrived, zero if there is none.
-	Oldest time.Time
-	// ResourceVersion is the one up to which everything is acknowledged.
-	ResourceVersion string
-	// Current is the newest moment for which everything that the server had then is known to be
-	// acknowledged, zero if there is none.
-	Current time.Time
-}
-
-// Queued returns what is not acknowledged.
-func (f *Flow) Queued() (q Queued) {
-	f.mu.Lock()
-	queue := f.queue
-	f.mu.Unlock()
-	if queue == nil {
-		return q
+// isSynced reports whether the first complete list has been delivered.
+func (f *Flow) isSynced() bool {
+	select {
+	case <-f.synced:
+		return true
+	default:
+		return false
 	}
-	q.Keys, q.Bytes = queue.Len()
-	q.ResourceVersion = queue.ResumePoint()
-	current, oldest := queue.Times()
-	q.Current, q.Oldest = current.Time(), oldest.Time()
-	return q
 }
 
-// currentAsOf is Queued.Current of the runs before.
-func (f *Flow) currentAsOf() moment.Moment {
+// lastQueue returns the queue of the run under way, or of the last one; nil before.
+func (f *Flow) lastQueue() *deltaqueue.Queue {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.queue == nil {
+	return f.queue
+}
+
+// Snapshot returns how far the informer has come, what waits for its consumer, and what holds it up.
+func (f *Flow) Snapshot() report.Snapshot {
+	s := f.Report.Snapshot()
+	s.Synced = f.isSynced()
+	s.Objects = f.Versions.Len()
+	s.DeadLetters, _ = f.Versions.Dead()
+	if queue := f.lastQueue(); queue != nil {
+		s.Queued, s.QueuedBytes = queue.Len()
+		s.ResourceVersion = queue.ResumePoint()
+		current, oldest := queue.Times()
+		s.CurrentAsOf, s.OldestQueued = current.Time(), oldest.Time()
+	}
+	s.Shard = f.Shard
+	s.Counts.StoredBytes = f.Versions.SizeBytes()
+	s.Condition = f.Report.Condition()
+	s.Redelivery = f.Redelivery()
+	return s
+}
+
+// currentAsOf is the newest moment for which everything that the server had then is known to be
+// acknowledged by the runs before, zero if there is none.
+func (f *Flow) currentAsOf() moment.Moment {
+	queue := f.lastQueue()
+	if queue == nil {
 		return 0
 	}
-	current, _ := f.queue.Times()
+	current, _ := queue.Times()
 	return current
+}
+
+// reached is the resource version up to which everything is acknowledged, empty before the first run.
+func (f *Flow) reached() string {
+	queue := f.lastQueue()
+	if queue == nil {
+		return ""
+	}
+	return queue.ResumePoint()
 }
 
 // WaitUntil waits until everything up to a resource version is acknowledged. Gone, if it is not
@@ -188,7 +203,7 @@ func (f *Flow) WaitUntil(ctx context.Context, resourceVersion string, gone <-cha
 		Informer:        f.Name,
 		ResourceVersion: resourceVersion,
 		Check:           f.reach,
-		Reached:         func() string { return f.Queued().ResourceVersion },
+		Reached:         f.reached,
 		Gone:            gone,
 	})
 }
@@ -210,16 +225,8 @@ func (f *Flow) Subject() string { return f.Name }
 
 // Delivery returns how far the consumer has come.
 func (f *Flow) Delivery() report.Delivery {
-	f.mu.Lock()
-	queue := f.queue
-	f.mu.Unlock()
-	d := report.Delivery{}
-	select {
-	case <-f.synced:
-		d.Synced = true
-	default:
-	}
-	if queue != nil {
+	d := report.Delivery{Synced: f.isSynced()}
+	if queue := f.lastQueue(); queue != nil {
 		d.Queued, _ = queue.Len()
 		d.Retrying = queue.Retrying()
 		_, d.Oldest = queue.Times()
@@ -231,9 +238,7 @@ func (f *Flow) Delivery() report.Delivery {
 
 // Pending says what the end of a run waits for.
 func (f *Flow) Pending() string {
-	f.mu.Lock()
-	queue := f.queue
-	f.mu.Unlock()
+	queue := f.lastQueue()
 	if queue == nil {
 		return ""
 	}
@@ -251,10 +256,7 @@ func (f *Flow) Pending() string {
 // Look returns what is known of a key, and what waits, and whether the consumer has failed to
 // acknowledge another version since.
 func (f *Flow) Look(key string) (l deltaqueue.Look, unsettled bool) {
-	f.mu.Lock()
-	queue := f.queue
-	f.mu.Unlock()
-	if queue != nil {
+	if queue := f.lastQueue(); queue != nil {
 		l = queue.Look(key)
 		_, _, unsettled = f.Versions.Delivered(key)
 	} else {
@@ -266,12 +268,11 @@ func (f *Flow) Look(key string) (l deltaqueue.Look, unsettled bool) {
 // acknowledged is the resource version up to which the runs before have acknowledged
 // everything, if another run can go on from there without a list.
 func (f *Flow) acknowledged() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.queue == nil {
+	queue := f.lastQueue()
+	if queue == nil {
 		return ""
 	}
-	return keeper.SafePoint(f.queue, true)
+	return keeper.SafePoint(queue, true)
 }
 
 // newestKnown returns the newest resource version that is stored or was read.

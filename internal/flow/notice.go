@@ -8,29 +8,9 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// Change is what happened to an object.
-type Change int
-
-const (
-	// Added: an object that was not known.
-	Added Change = iota
-	// Updated: an object that was known, in another version.
-	Updated
-	// Deleted: an object that is gone.
-	Deleted
-	// Synced: a list shows the object in the version that was acknowledged.
-	Synced
-)
-
-// eventTypes are what changes are called in public.
-var eventTypes = [...]api.EventType{Added: api.Added, Updated: api.Updated, Deleted: api.Deleted, Synced: api.Synced}
-
-// Type is what the change is called in public.
-func (c Change) Type() api.EventType { return eventTypes[c] }
-
 // Notice is what a handler is given of a key: one call, or one Event.
 type Notice struct {
-	Change Change
+	Type api.EventType
 	// Object may be a cache.DeletedFinalStateUnknown.
 	Object  interface{}
 	Version string
@@ -48,7 +28,7 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 		replaced := d.Type != cache.Deleted && exists && !known.SameObject(d.Version)
 		switch {
 		case replaced:
-			to = append(to, Notice{Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion})
+			to = append(to, Notice{api.Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion})
 			exists = false
 		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed || e.Again()):
 			to = append(to, f.deletion(d, known))
@@ -61,9 +41,9 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 		}
 		change := presence(d, known, exists)
 		switch {
-		case change == Synced && (unsettled || e.Again()): // it may have begun to take another version in
-			change = Updated
-		case change == Synced && f.SkipUnchanged:
+		case change == api.Synced && (unsettled || e.Again()): // it may have begun to take another version in
+			change = api.Updated
+		case change == api.Synced && f.SkipUnchanged:
 			continue
 		}
 		to = append(to, Notice{change, d.Object, d.Version.ResourceVersion})
@@ -75,21 +55,21 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 // than the handler knows.
 func (f *Flow) deletion(d deltaqueue.Delta, known keytable.Version) Notice {
 	if d.FinalStateUnknown() || !known.SameObject(d.Version) {
-		return Notice{Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion}
+		return Notice{api.Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion}
 	}
-	return Notice{Deleted, d.Object, d.Version.ResourceVersion}
+	return Notice{api.Deleted, d.Object, d.Version.ResourceVersion}
 }
 
 // presence is what an object that is there is to a handler that knows another
 // version of it, if it exists.
-func presence(d deltaqueue.Delta, known keytable.Version, exists bool) Change {
+func presence(d deltaqueue.Delta, known keytable.Version, exists bool) api.EventType {
 	switch {
 	case !exists:
-		return Added
+		return api.Added
 	case d.Type == cache.Replaced && known.ResourceVersion != "" && known.ResourceVersion == d.Version.ResourceVersion:
-		return Synced
+		return api.Synced
 	default:
-		return Updated
+		return api.Updated
 	}
 }
 

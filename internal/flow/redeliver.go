@@ -71,10 +71,7 @@ func (f *Flow) beginRedelivery(job *redelivery.Job) (*run, *again, error) {
 		return nil, nil, api.ErrNotRunning
 	case f.again != nil:
 		return nil, nil, api.ErrRedelivering
-	}
-	select {
-	case <-f.synced:
-	default:
+	case !f.isSynced():
 		return nil, nil, api.ErrNotSynced
 	}
 	f.again = &again{job: job, done: make(chan struct{})}

@@ -85,7 +85,7 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 		}
 		switch {
 		case whom == blame.Nobody || cause == nil:
-			if s.Change != Synced { // for which the handler may have nothing to write
+			if s.Type != api.Synced { // for which the handler may have nothing to write
 				t.flow.noteTaken(number)
 			}
 			t.take(s)
@@ -114,7 +114,7 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 // refuse notes that the handler has not taken in an event, of so many in the call, and reports
 // whether it is to be a dead letter.
 func (t *trial) refuse(ctx context.Context, s *Sent, whom blame.Blame, events int, err error) (dies bool) {
-	t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
+	t.flow.Versions.Settle(s.Entry.Key, s.Type == api.Synced)
 	byItself := events == 1
 	s.lone = s.lone || byItself
 	switch {
@@ -148,7 +148,7 @@ func (t *trial) count(s *Sent, whom blame.Blame) (dies bool) {
 func (t *trial) bury(ctx context.Context, s *Sent, err error) {
 	failure := t.failure([]Sent{*s}, passedOver(err))
 	entry := s.Entry
-	letter := t.flow.letterOf(entry, s.Change.Type(), s.Version)
+	letter := t.flow.letterOf(entry, s.Type, s.Version)
 	if !t.flow.mayBury(&letter) {
 		t.report([]Sent{*s}, err)
 		return
@@ -168,7 +168,7 @@ func (t *trial) hand(ctx context.Context, part []Sent) error {
 			return
 		}
 		for _, s := range part { // the handler has ended the goroutine
-			t.flow.Versions.Settle(s.Entry.Key, s.Change == Synced)
+			t.flow.Versions.Settle(s.Entry.Key, s.Type == api.Synced)
 		}
 	}()
 	call := t.flow.Report.BeginCall()
