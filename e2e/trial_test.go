@@ -56,7 +56,7 @@ func newTrial(ctx context.Context, t *testing.T, c *cluster.Cluster, objects *cl
 		tr.followers = append(tr.followers, f)
 	}
 	tr.writer = objects.StartWriter(ctx, trialNames, trialPause)
-	t.Cleanup(tr.writer.Stop)
+	t.Cleanup(func() { _ = tr.writer.Stop() })
 	return tr
 }
 

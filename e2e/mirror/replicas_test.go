@@ -254,7 +254,7 @@ func (r *replicas) startWriters(ctx context.Context, t *testing.T) (writers []*c
 			require.NoError(t, err)
 			for _, objects := range []*cluster.Objects{pods, maps} {
 				w := objects.StartWriter(ctx, 40, 20*time.Millisecond)
-				t.Cleanup(w.Stop)
+				t.Cleanup(func() { _ = w.Stop() })
 				w.Stop()
 				writers = append(writers, w)
 			}
