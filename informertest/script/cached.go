@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/objectcache"
@@ -65,7 +64,7 @@ func (s Setup) cached(after time.Duration, opts objectcache.Options) (*Subject, 
 		HasSynced: c.hasSynced,
 		Origin:    func() (oracle.Run, error) { return oracle.Run{IgnoresSynced: true}, nil },
 		Stored:    c.stored,
-		Audit:     c.audit,
+		Audit:     i.Audit,
 		Idle:      c.idle,
 	}, nil
 }
@@ -122,19 +121,8 @@ func (c *cached) run(ctx context.Context, after time.Duration) {
 	defer beside.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	beside.Go(func() { c.visit(ctx) })
-	beside.Go(func() {
-		tick := time.NewTicker(reading)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				c.read()
-			}
-		}
-	})
+	beside.Go(func() { every(ctx, time.Minute, c.visit) })
+	beside.Go(func() { every(ctx, reading, c.read) })
 	if after > 0 {
 		beside.Go(func() {
 			select {
@@ -149,23 +137,14 @@ func (c *cached) run(ctx context.Context, after time.Duration) {
 	c.informer.RunWithContext(ctx)
 }
 
-// visit adds a handler each minute, and removes it.
-func (c *cached) visit(ctx context.Context) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		visitor, err := c.informer.AddEventHandler(&cache.ResourceEventHandlerFuncs{AddFunc: func(interface{}) {}})
-		if err == nil {
-			err = c.informer.RemoveEventHandler(visitor)
-		}
-		if err != nil && !c.informer.IsStopped() {
-			c.found(err)
-		}
+// visit adds a handler, and removes it.
+func (c *cached) visit() {
+	visitor, err := c.informer.AddEventHandler(&cache.ResourceEventHandlerFuncs{AddFunc: func(interface{}) {}})
+	if err == nil {
+		err = c.informer.RemoveEventHandler(visitor)
+	}
+	if err != nil && !c.informer.IsStopped() {
+		c.found(err)
 	}
 }
 
@@ -261,11 +240,6 @@ func (c *cached) mirror(key, before, now string, obj interface{}) {
 	} else {
 		c.mirrored[key] = now
 	}
-}
-
-// audit audits the informer once it is there.
-func (c *cached) audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error) {
-	return c.informer.Audit(ctx, opts)
 }
 
 func (c *cached) stored() map[string]string {

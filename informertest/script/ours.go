@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
-	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 var listModes = map[string]informer.ListMode{
@@ -43,7 +40,7 @@ func Ours(s Setup) (*Subject, error) {
 		return nil, err
 	}
 	i := informer.NewResourceVersionInformer("script", config)
-	return s.subject(i, i.RunWithContext, config.Budget), nil
+	return s.subject(func() follower { return i }, i.RunWithContext, config.Budget), nil
 }
 
 // config is what the script wants, for an informer of this module.
@@ -108,12 +105,12 @@ type follower interface {
 	Redeliver(ctx context.Context, opts informer.RedeliverOptions) error
 }
 
-// subject is an informer of this module that is put to a script.
-func (s Setup) subject(i follower, run func(context.Context), budget *informer.Budget) *Subject {
+// subject is an informer of this module, or what follows for it now, that is put to a script.
+func (s Setup) subject(now func() follower, run func(context.Context), budget *informer.Budget) *Subject {
 	fresh := s.NewProcess
 	return &Subject{
 		Run:       run,
-		HasSynced: i.HasSynced,
+		HasSynced: func() bool { return now().HasSynced() },
 		Origin: func() (oracle.Run, error) {
 			run := oracle.Run{Known: maps.Collect(s.Storage.All()), Begun: map[string]bool{}, IgnoresSynced: s.IgnoreSynced, Shard: s.Shard}
 			first := fresh
@@ -127,21 +124,24 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			}
 			// Into a storage that has something, nothing is loaded, nor by an informer that has
 			// run.
-			empty := len(run.Known) == 0 && i.Status().ResourceVersion == ""
+			empty := len(run.Known) == 0 && now().Status().ResourceVersion == ""
 			err := addCheckpoint(&run, s.Checkpoint, empty)
 			// A run of an informer that has run before goes on from what that has acknowledged.
 			if run.Resumed == "" && !s.Unread() {
-				run.Resumed = i.Status().ResourceVersion
+				run.Resumed = now().Status().ResourceVersion
 			}
 			return run, err
 		},
-		ResourceVersion: func() string { return i.Status().ResourceVersion },
+		ResourceVersion: func() string { return now().Status().ResourceVersion },
 		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
 		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
-		Waiting:         func() int { return i.Status().Queued },
-		Audit:           i.Audit,
-		Redeliver:       i.Redeliver,
+		Waiting:         func() int { return now().Status().Queued },
+		Audit: func(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error) {
+			return now().Audit(ctx, opts)
+		},
+		Redeliver: func(ctx context.Context, opts informer.RedeliverOptions) error { return now().Redeliver(ctx, opts) },
 		Idle: func(complete bool) error {
+			i := now()
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},
 	}
@@ -215,29 +215,22 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 		return err
 	}
 	defer content.Close()
-	r := checkpoint.NewReader(content)
-	for {
-		key, version, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("reading the checkpoint: %w", err)
-		}
-		if load {
-			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
-		}
-	}
-	run.Resumed = r.Metadata()["resourceVersion"]
-	_, run.Journaled = store.(informer.CheckpointAppender)
-	if run.Dead, err = replay(run, r, load); err != nil {
+	saved, err := readSaved(content)
+	if err != nil {
 		return err
 	}
-	saved, err := informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
-	if err == nil && saved != run.Shard {
-		takeFrom(run, saved)
+	if load {
+		run.Known, run.Begun = saved.known, saved.begun
 	}
-	return err
+	run.Resumed, run.Dead = saved.resume, map[string]bool{}
+	for key := range saved.letters {
+		run.Dead[key] = true
+	}
+	_, run.Journaled = store.(informer.CheckpointAppender)
+	if saved.shard != run.Shard {
+		takeFrom(run, saved.shard)
+	}
+	return nil
 }
 
 // takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other
@@ -253,42 +246,5 @@ func takeFrom(run *oracle.Run, saved informer.Shard) {
 	if run.Shard.Key == informer.ShardByUID {
 		run.Journaled = false
 		maps.DeleteFunc(run.Known, func(_, version string) bool { return version == "" })
-	}
-}
-
-// replay adds the journal behind a checkpoint, and returns the keys of its dead letters.
-func replay(run *oracle.Run, r *checkpoint.Reader, load bool) (dead map[string]bool, err error) {
-	dead = map[string]bool{}
-	for {
-		record, key, version, err := r.NextRecord()
-		switch record {
-		case checkpoint.Dead:
-			dead[strings.Clone(key)] = true
-		case checkpoint.Acknowledged, checkpoint.Gone:
-			if err == nil {
-				delete(dead, key)
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return dead, r.Torn()
-		case err != nil:
-			return nil, fmt.Errorf("reading the journal: %w", err)
-		case record == checkpoint.Resume:
-			run.Resumed = strings.Clone(version.Version().ResourceVersion)
-		case !load:
-		case record == checkpoint.Gone:
-			delete(run.Known, key)
-			delete(run.Begun, key)
-		case record == checkpoint.Acknowledged:
-			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
-			delete(run.Begun, key)
-		case record == checkpoint.Begun, record == checkpoint.Dead:
-			if _, known := run.Known[key]; !known {
-				run.Known[strings.Clone(key)] = ""
-			} else {
-				run.Begun[strings.Clone(key)] = true
-			}
-		}
 	}
 }

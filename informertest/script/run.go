@@ -47,7 +47,7 @@ func begin(p *process, subject *Subject) (*run, error) {
 		subject.Run(ctx)
 		cancel()
 	})
-	both.Go(func() { r.watchOver(ctx) })
+	both.Go(func() { every(ctx, sampling, r.sample) })
 	go func() {
 		defer close(r.ended)
 		both.Wait()
@@ -70,16 +70,16 @@ func (r *run) stop(ctx context.Context) error {
 	return nil
 }
 
-// watchOver asks the informer now and then.
-func (r *run) watchOver(ctx context.Context) {
-	ticker := time.NewTicker(sampling)
+// every does something again and again, until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			r.sample()
+			do()
 		}
 	}
 }

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 // parseShard has informers that start from now on follow another shard: "all", or parts "A/N" or
@@ -61,22 +59,9 @@ func (p *player) clearStore() error {
 	if !p.script.shards || content == nil {
 		return nil
 	}
-	saved, err := shardIn(content)
-	if err == nil && !saved.Meets(p.shard) {
+	saved, err := readSaved(bytes.NewReader(content))
+	if err == nil && !saved.shard.Meets(p.shard) {
 		p.stableStore.clear()
 	}
 	return err
-}
-
-// shardIn is the shard that a checkpoint is of.
-func shardIn(content []byte) (informer.Shard, error) {
-	r := checkpoint.NewReader(bytes.NewReader(content))
-	var err error
-	for err == nil {
-		_, _, err = r.Next()
-	}
-	if !errors.Is(err, io.EOF) {
-		return informer.Shard{}, fmt.Errorf("reading the shard of the checkpoint: %w", err)
-	}
-	return informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
 }

@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -26,15 +27,15 @@ func Shared(s Setup) (*Subject, error) {
 		i.RunWithContext(ctx)
 		visiting.Wait()
 	}
-	return s.followed(judged, run, own.Budget), nil
+	return s.followed(func() follower { return judged }, run, own.Budget), nil
 }
 
 // sharing is how many handlers a shared informer of a script has at a time.
 const sharing = 4
 
 // followed is the subject that one of the handlers is.
-func (s Setup) followed(i follower, run func(context.Context), budget *informer.Budget) *Subject {
-	subject := s.subject(i, run, budget)
+func (s Setup) followed(now func() follower, run func(context.Context), budget *informer.Budget) *Subject {
+	subject := s.subject(now, run, budget)
 	subject.Followers = sharing
 	return subject
 }
@@ -46,7 +47,7 @@ func SharedLate(s Setup) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := &lateHandler{}
+	var late atomic.Pointer[informer.HandlerRegistration]
 	run := func(ctx context.Context) {
 		var running sync.WaitGroup
 		others, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -63,12 +64,18 @@ func SharedLate(s Setup) (*Subject, error) {
 		if err != nil {
 			panic(err)
 		}
-		late.set(judged)
+		late.Store(judged)
 		<-ctx.Done()
 		<-i.RemoveHandler(judged)
-		late.set(nil)
+		late.Store(nil)
 	}
-	return s.followed(late, run, own.Budget), nil
+	now := func() follower {
+		if judged := late.Load(); judged != nil {
+			return judged
+		}
+		return absent{}
+	}
+	return s.followed(now, run, own.Budget), nil
 }
 
 // shared is an informer with handlers of its own, and what that of the script is to be added with.
@@ -95,78 +102,35 @@ func (s Setup) shared() (*informer.SharedResourceVersionInformer, informer.Handl
 	return i, own, nil
 }
 
-// lateHandler is a handler while it is there.
-type lateHandler struct {
-	mu sync.Mutex
-	h  *informer.HandlerRegistration
-}
+// absent is a handler that is not there.
+type absent struct{}
 
-func (l *lateHandler) set(h *informer.HandlerRegistration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.h = h
-}
+func (absent) HasSynced() bool                 { return false }
+func (absent) Status() informer.Status         { return informer.Status{} }
+func (absent) LastSyncResourceVersion() string { return "" }
 
-func (l *lateHandler) get() *informer.HandlerRegistration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.h
-}
-
-func (l *lateHandler) HasSynced() bool {
-	h := l.get()
-	return h != nil && h.HasSynced()
-}
-
-func (l *lateHandler) Status() informer.Status {
-	if h := l.get(); h != nil {
-		return h.Status()
-	}
-	return informer.Status{}
-}
-
-func (l *lateHandler) LastSyncResourceVersion() string {
-	if h := l.get(); h != nil {
-		return h.LastSyncResourceVersion()
-	}
-	return ""
-}
-
-func (l *lateHandler) Audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error) {
-	if h := l.get(); h != nil {
-		return h.Audit(ctx, opts)
-	}
+func (absent) Audit(context.Context, informer.AuditOptions) (informer.AuditReport, error) {
 	return informer.AuditReport{}, informer.ErrNotRunning
 }
 
-func (l *lateHandler) Redeliver(ctx context.Context, opts informer.RedeliverOptions) error {
-	if h := l.get(); h != nil {
-		return h.Redeliver(ctx, opts)
-	}
+func (absent) Redeliver(context.Context, informer.RedeliverOptions) error {
 	return informer.ErrNotRunning
 }
 
 // visit adds a handler each minute, and removes it.
 func visit(ctx context.Context, i *informer.SharedResourceVersionInformer) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
 	var visitor *informer.HandlerRegistration
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, time.Minute, func() {
 		if visitor != nil {
 			i.RemoveHandler(visitor)
 			visitor = nil
-			continue
+			return
 		}
 		var err error
 		if visitor, err = i.AddEventHandler(informer.ResourceEventHandlerFuncs{}); err != nil {
 			panic(err)
 		}
-	}
+	})
 }
 
 // slowly is a handler whose calls take so long.

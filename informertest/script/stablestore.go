@@ -3,12 +3,9 @@ package script
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rvinformer/informer"
@@ -40,7 +37,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	claim, _, err := claimOf(b.Bytes())
+	saved, err := readSaved(bytes.NewReader(b.Bytes()))
 	switch {
 	case err != nil:
 		return err
@@ -49,12 +46,12 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	case s.dice.one(s.stableStore.oneFails()):
 		return errScript
 	}
-	saved := s.ifAlive(func() {
+	kept := s.ifAlive(func() {
 		s.stableStore.put(b.Bytes(), begun)
 		err = s.bury()
-		s.oracle.Claimed(oracle.FromCheckpoint, claim)
+		s.oracle.Claimed(oracle.FromCheckpoint, saved.resume)
 	})
-	if !saved {
+	if !kept {
 		return errDead
 	}
 	if err != nil {
@@ -70,7 +67,7 @@ type journaledStore struct{ checkpointStore }
 var _ informer.CheckpointAppender = journaledStore{}
 
 func (s journaledStore) Append(ctx context.Context, b []byte) error {
-	claim, claims, err := claimOf(slices.Concat(noEntries, b))
+	added, err := readSaved(bytes.NewReader(slices.Concat(noEntries, b)))
 	switch {
 	case err != nil:
 		return err
@@ -82,8 +79,8 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 	kept := s.ifAlive(func() {
 		s.stableStore.add(b)
 		err = s.bury()
-		if claims {
-			s.oracle.Claimed(oracle.FromCheckpoint, claim)
+		if added.journaled {
+			s.oracle.Claimed(oracle.FromCheckpoint, added.resume)
 			s.unsaved = false
 		}
 	})
@@ -96,9 +93,9 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 
 // bury tells the oracle of the dead letters that are in the store now.
 func (s checkpointStore) bury() error {
-	letters, err := s.stableStore.letters()
+	saved, err := readSaved(bytes.NewReader(s.stableStore.content()))
 	if err == nil {
-		s.oracle.Buried(letters)
+		s.oracle.Buried(saved.letters)
 	}
 	return err
 }
@@ -113,38 +110,6 @@ var noEntries = func() []byte {
 	}
 	return b.Bytes()
 }()
-
-// claimOf is the resource version in a checkpoint, and whether its journal has one.
-func claimOf(content []byte) (claim string, journaled bool, err error) {
-	return readBack(content, map[string]string{})
-}
-
-// readBack is claimOf, and adds the dead letters to letters: their resource versions, by key.
-func readBack(content []byte, letters map[string]string) (claim string, journaled bool, err error) {
-	r := checkpoint.NewReader(bytes.NewReader(content))
-	for err == nil {
-		_, _, err = r.Next()
-	}
-	claim = r.Metadata()["resourceVersion"]
-	for errors.Is(err, io.EOF) {
-		record, key, version, e := r.NextRecord()
-		switch {
-		case errors.Is(e, io.EOF) && r.Torn() == nil:
-			return claim, journaled, nil
-		case errors.Is(e, io.EOF):
-			err = r.Torn()
-		case e != nil:
-			err = e
-		case record == checkpoint.Resume:
-			claim, journaled = strings.Clone(version.Version().ResourceVersion), true
-		case record == checkpoint.Dead:
-			letters[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
-		case record == checkpoint.Acknowledged, record == checkpoint.Gone:
-			delete(letters, key)
-		}
-	}
-	return "", false, fmt.Errorf("reading back the checkpoint: %w", err)
-}
 
 // stableStore is where the checkpoint survives.
 type stableStore struct {
@@ -170,13 +135,6 @@ func (s *stableStore) put(content []byte, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = append(content, s.bytes[size:]...)
-}
-
-// letters are the dead letters that it has, by key.
-func (s *stableStore) letters() (letters map[string]string, err error) {
-	letters = map[string]string{}
-	_, _, err = readBack(s.content(), letters)
-	return letters, err
 }
 
 func (s *stableStore) clear() {
