@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -78,49 +79,14 @@ const (
 	maxTime = 24 * time.Hour
 )
 
-// effectKind names what an effect does.
-type effectKind int
-
-const (
-	effectNone effectKind = iota
-	effectRefuse
-	effectReset
-	effectHang
-	effectCut
-	effectSlow
-	effectGarbage
-	effectMistyped
-	effectUnversioned
-	effectOversize
-	effectStatus
-	effectErrorEvent
-	effectNoBookmarks
-	effectDropBookmarks
-	effectIgnoreWatchList
-	effectRefuseWatchList
-	effectEndlessWatchList
-	effectClose
-	effectLag
-	effectRepeat
-	effectSwap
-	effectLose
-	effectRepeatToken
-	effectForeign
-	effectCorrupt
-	effectWrongChecksum
-	effectDelay
-	effectGoAway
-)
-
 // Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one
 // each, and are comparable.
 type Effect struct {
-	kind  effectKind
-	n     int  // bytes, a place, a status code or odds, as the kind has it
-	size  int  // of effectOversize, in bytes
-	clean bool // of effectCut
-	late  bool // of effectErrorEvent
-	retry int  // of effectStatus: Retry-After in seconds, 0 for none
+	kind   effectKind
+	n      int  // bytes, a place, a status code or odds, as the kind has it
+	size   int  // of effectOversize, in bytes
+	option bool // of effectCut: it ends cleanly; of effectErrorEvent: it comes late
+	retry  int  // of effectStatus: Retry-After in seconds, 0 for none
 	// time is that of effectDelay, effectClose and effectGoAway; 0 for none.
 	time time.Duration
 }
@@ -147,7 +113,7 @@ func Cut(n int) Effect { return Effect{kind: effectCut, n: n} }
 
 // CutClean (text: cut=N,clean) is Cut, but the response ends as if it were whole, as behind a bad
 // proxy.
-func CutClean(n int) Effect { return Effect{kind: effectCut, n: n, clean: true} }
+func CutClean(n int) Effect { return Effect{kind: effectCut, n: n, option: true} }
 
 // Slow (text: slow=N) lets no more than n bytes of a body through per second.
 func Slow(n int) Effect { return Effect{kind: effectSlow, n: n} }
@@ -205,7 +171,7 @@ func ErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code
 
 // LateErrorEvent (text: error-event=CODE,late) is ErrorEvent, but the ERROR event is preceded by a
 // bookmark, if the client takes those and the watch is no watch-list that begins.
-func LateErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code, late: true} }
+func LateErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code, option: true} }
 
 // NoBookmarks (text: no-bookmarks) withholds the bookmarks of a watch, also the one that ends a
 // watch-list's initial events.
@@ -306,7 +272,7 @@ func (f Fault) validate() error {
 		return errors.New("refuse meets connections, so it takes no verbs, resource, page or parameter")
 	}
 	if f.Effect.kind != effectRefuse && len(f.verbs()) == 0 {
-		return fmt.Errorf("it meets nothing: %s happens to %s only", f.Effect, strings.Join(f.Effect.verbs(), ", "))
+		return fmt.Errorf("it meets nothing: %s happens to %s only", f.Effect, strings.Join(f.Effect.traits().verbs, ", "))
 	}
 	return nil
 }
@@ -314,7 +280,7 @@ func (f Fault) validate() error {
 // verbs are the requests that the fault can meet.
 func (f Fault) verbs() []string {
 	verbs := f.Match.verbs()
-	return slices.DeleteFunc(verbs, func(verb string) bool { return !slices.Contains(f.Effect.verbs(), verb) })
+	return slices.DeleteFunc(verbs, func(verb string) bool { return !slices.Contains(f.Effect.traits().verbs, verb) })
 }
 
 // verbs are the requests that can match, in a slice of their own.
@@ -373,16 +339,10 @@ func (m Match) validate() error {
 }
 
 func (e Effect) validate() error {
-	least, most := 0, maxCount
-	switch e.kind {
-	case effectNone:
-		return errors.New("the fault has no effect")
-	case effectSlow, effectGarbage, effectMistyped, effectUnversioned, effectOversize, effectDropBookmarks, effectRepeat, effectSwap, effectLose:
-		least = 1
-	case effectStatus, effectErrorEvent:
-		least, most = 400, 599
-	}
+	least, most := e.traits().least, cmp.Or(e.traits().most, maxCount)
 	switch {
+	case e.kind == effectNone:
+		return errors.New("the fault has no effect")
 	case e.n < least || e.n > most:
 		return fmt.Errorf("%s: the number must be from %d to %d", e, least, most)
 	case e.kind == effectOversize && (e.size < 1 || e.size > maxPadding):
@@ -397,34 +357,7 @@ func (e Effect) validate() error {
 	return nil
 }
 
-// verbs are the requests that the effect can happen to.
-func (e Effect) verbs() []string {
-	switch e.kind {
-	case effectRefuse:
-		return nil // it happens to connections
-	case effectGarbage, effectMistyped, effectOversize, effectDelay:
-		return []string{verbList, verbWatch, verbWatchList}
-	case effectRepeatToken, effectForeign:
-		return []string{verbList}
-	case effectUnversioned, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap, effectLose:
-		return []string{verbWatch, verbWatchList}
-	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:
-		return []string{verbWatchList}
-	}
-	return []string{verbList, verbWatch, verbWatchList, verbGet}
-}
-
-// underWay reports whether the effect still happens to a request that is being answered already.
-func (e Effect) underWay(verb string) bool {
-	switch e.kind {
-	case effectHang, effectCut, effectSlow, effectDelay:
-		return true
-	case effectGarbage, effectMistyped, effectUnversioned, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList,
-		effectClose, effectLag, effectRepeat, effectSwap, effectLose:
-		return verb == verbWatch || verb == verbWatchList
-	}
-	return false
-}
+func (e Effect) traits() *effectTraits { return &effects[e.kind] }
 
 // inquiry is a request as faults see it.
 type inquiry struct {
@@ -441,7 +374,7 @@ func (f Fault) matches(q inquiry) bool {
 		verbs = usualVerbs
 	}
 	return slices.Contains(verbs, q.verb) &&
-		slices.Contains(f.Effect.verbs(), q.verb) &&
+		slices.Contains(f.Effect.traits().verbs, q.verb) &&
 		(f.Resource.Empty() || f.Resource == q.resource) &&
 		(f.Page == AnyPage || f.Page == q.page) &&
 		(f.With == "" || q.query.Get(f.With) != "") &&

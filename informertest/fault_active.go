@@ -99,7 +99,7 @@ func (f *faults) inject(fault Fault) *activeFault {
 	defer f.mu.Unlock()
 	f.active = append(f.active, a)
 	for _, x := range f.exchanges {
-		if a.matches(x.inquiry) && a.Effect.underWay(x.verb) && f.meetsLocked(a) {
+		if a.matches(x.inquiry) && slices.Contains(a.Effect.traits().underWay, x.verb) && f.meetsLocked(a) {
 			x.add(a)
 		}
 	}

@@ -17,7 +17,7 @@ func (x *exchange) WriteHeader(code int) {
 	if x.pass() != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if e, ok := x.find(effectCut); ok && e.clean {
+	if e, ok := x.find(effectCut); ok && e.option { // cleanly
 		// A response that is to look whole must not tell how long it was meant to be.
 		x.Header().Del("Content-Length")
 	}
@@ -122,7 +122,7 @@ func (x *exchange) over() (over, clean bool) {
 	defer x.mu.Unlock()
 	for _, m := range x.meetings {
 		if m.fault.Effect.kind == effectCut && m.left <= 0 {
-			return true, m.fault.Effect.clean
+			return true, m.fault.Effect.option
 		}
 	}
 	return false, false

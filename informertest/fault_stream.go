@@ -58,7 +58,7 @@ func (w *watching) act() (over bool, err error) {
 
 // sayBefore sends the bookmark that comes before a late ERROR event.
 func (w *watching) sayBefore(e Effect) error {
-	if !e.late || !w.bookmarks || w.opening == openingStream || w.cursor.future > 0 {
+	if !e.option || !w.bookmarks || w.opening == openingStream || w.cursor.future > 0 {
 		return nil
 	}
 	return w.sendBookmark(w.cursor.rv, false)

@@ -3,61 +3,13 @@ package informertest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// form says what follows the word of an effect.
-type effectForm int
-
-const (
-	formWord       effectForm = iota // nothing
-	formNumber                       // =N
-	formOption                       // =N, or =N and the word of an option
-	formPlaceBytes                   // =N,BYTES
-	formTime                         // =D
-	formMaybeTime                    // nothing, or =D
-)
-
-// effectWord is an effect's name in the text of a fault.
-type effectWord struct {
-	kind effectKind
-	word string
-	form effectForm
-}
-
-// effectWords has all effects but the status codes, whose words are numbers.
-var effectWords = []effectWord{
-	{effectRefuse, "refuse", formWord},
-	{effectReset, "reset", formWord},
-	{effectHang, "hang", formWord},
-	{effectCut, "cut", formOption},
-	{effectSlow, "slow", formNumber},
-	{effectDelay, "delay", formTime},
-	{effectGarbage, "garbage", formNumber},
-	{effectMistyped, "mistyped", formNumber},
-	{effectUnversioned, "unversioned", formNumber},
-	{effectOversize, "oversize", formPlaceBytes},
-	{effectErrorEvent, "error-event", formOption},
-	{effectNoBookmarks, "no-bookmarks", formWord},
-	{effectDropBookmarks, "drop-bookmarks", formNumber},
-	{effectIgnoreWatchList, "ignore-watch-list", formWord},
-	{effectRefuseWatchList, "refuse-watch-list", formWord},
-	{effectEndlessWatchList, "endless-watch-list", formWord},
-	{effectClose, "close", formMaybeTime},
-	{effectGoAway, "goaway", formMaybeTime},
-	{effectLag, "lag", formWord},
-	{effectRepeat, "repeat", formNumber},
-	{effectSwap, "swap", formNumber},
-	{effectLose, "lose", formNumber},
-	{effectRepeatToken, "repeat-token", formWord},
-	{effectForeign, "foreign", formWord},
-	{effectCorrupt, "corrupt", formNumber},
-	{effectWrongChecksum, "wrong-checksum", formWord},
-}
 
 // String is the effect's part of a fault's text.
 func (e Effect) String() string {
@@ -69,28 +21,20 @@ func (e Effect) String() string {
 
 // word is the effect without the time to retry after.
 func (e Effect) word() string {
-	if e.kind == effectStatus {
+	t := e.traits()
+	switch {
+	case e.kind == effectStatus:
 		return strconv.Itoa(e.n)
+	case t.form == formWord, t.form == formMaybeTime && e.time == 0:
+		return t.word
+	case t.form == formTime, t.form == formMaybeTime:
+		return fmt.Sprintf("%s=%v", t.word, e.time)
+	case t.form == formPlaceBytes:
+		return fmt.Sprintf("%s=%d,%d", t.word, e.n, e.size)
+	case e.option:
+		return fmt.Sprintf("%s=%d,%s", t.word, e.n, t.option)
 	}
-	for _, w := range effectWords {
-		if w.kind != e.kind {
-			continue
-		}
-		switch {
-		case w.form == formWord, w.form == formMaybeTime && e.time == 0:
-			return w.word
-		case w.form == formTime, w.form == formMaybeTime:
-			return fmt.Sprintf("%s=%v", w.word, e.time)
-		case w.form == formPlaceBytes:
-			return fmt.Sprintf("%s=%d,%d", w.word, e.n, e.size)
-		case e.clean:
-			return fmt.Sprintf("%s=%d,clean", w.word, e.n)
-		case e.late:
-			return fmt.Sprintf("%s=%d,late", w.word, e.n)
-		}
-		return fmt.Sprintf("%s=%d", w.word, e.n)
-	}
-	return "no effect"
+	return fmt.Sprintf("%s=%d", t.word, e.n)
 }
 
 // String is the page's value in a fault's text.
@@ -222,54 +166,50 @@ func (p *faultParser) effect(word, name, value string, hasValue bool) error {
 		p.fault.Effect = Status(code)
 		return nil
 	}
-	for _, w := range effectWords {
-		if w.word != name {
-			continue
-		}
-		e, err := w.parse(value, hasValue)
-		if err != nil {
-			return fmt.Errorf("%q: %w", word, err)
-		}
-		p.fault.Effect = e
-		return nil
+	// The kinds whose words have spaces are no words of a fault.
+	kind := slices.IndexFunc(effects[:], func(t effectTraits) bool { return t.word == name })
+	if kind < 0 {
+		return fmt.Errorf("unknown word %q", word)
 	}
-	return fmt.Errorf("unknown word %q", word)
+	e := Effect{kind: effectKind(kind)}
+	if err := e.parse(value, hasValue); err != nil {
+		return fmt.Errorf("%q: %w", word, err)
+	}
+	p.fault.Effect = e
+	return nil
 }
 
-func (w effectWord) parse(value string, hasValue bool) (Effect, error) {
-	e := Effect{kind: w.kind}
+// parse reads what follows the word.
+func (e *Effect) parse(value string, hasValue bool) (err error) {
+	t := e.traits()
 	switch {
-	case hasValue && w.form == formWord:
-		return e, errors.New("it takes no number")
-	case !hasValue && w.form == formTime:
-		return e, errors.New("it needs a time")
-	case !hasValue && w.form != formWord && w.form != formMaybeTime:
-		return e, errors.New("it needs a number")
+	case hasValue && t.form == formWord:
+		return errors.New("it takes no number")
+	case !hasValue && t.form == formTime:
+		return errors.New("it needs a time")
+	case !hasValue && t.form != formWord && t.form != formMaybeTime:
+		return errors.New("it needs a number")
 	case !hasValue:
-		return e, nil
-	case w.form == formTime || w.form == formMaybeTime:
-		var err error
+		return nil
+	case t.form == formTime || t.form == formMaybeTime:
 		e.time, err = parseTime(value)
-		return e, err
+		return err
 	}
 	number, rest, more := strings.Cut(value, ",")
-	var err error
 	if e.n, err = parseNumber(number); err != nil {
-		return e, err
+		return err
 	}
 	switch {
-	case w.form == formPlaceBytes && more:
+	case t.form == formPlaceBytes && more:
 		e.size, err = parseNumber(rest)
-	case w.form == formPlaceBytes:
+	case t.form == formPlaceBytes:
 		err = errors.New("it needs a place and a size")
-	case w.kind == effectCut && more && rest == "clean":
-		e.clean = true
-	case w.kind == effectErrorEvent && more && rest == "late":
-		e.late = true
+	case more && t.option != "" && rest == t.option:
+		e.option = true
 	case more:
 		err = fmt.Errorf("%q does not belong there", rest)
 	}
-	return e, err
+	return err
 }
 
 func parseNumber(text string) (int, error) {
