@@ -31,7 +31,7 @@ func (t *table) check() error {
 		return fmt.Errorf("%d live and %d staged slots, but %d are counted and %d have a key", liveSlots, stagedSlots, t.live, t.keys.count)
 	}
 	free, before := 0, uint32(0)
-	for n := t.slots.free; n != 0; n = t.slots.at(n).next {
+	for n := t.slots.free.first; n != 0; n = t.slots.at(n).next {
 		if t.slots.at(n).flags != 0 || t.slots.at(n).prev != before {
 			return fmt.Errorf("slot %d is not free, or not behind the free slot %d", n, before)
 		}
@@ -94,14 +94,14 @@ func (t *table) checkIndex(x *index) error {
 	for _, uses := range texts {
 		used += int(uses)
 	}
-	for n := x.free; n != 0; n = x.nodes.at(n).more {
+	for n := x.free.first; n != 0; n = x.nodes.at(n).next {
 		if x.nodes.at(n).text != 0 || x.nodes.at(n).prev != before {
 			return fmt.Errorf("node %d is not free, or not behind the free node %d", n, before)
 		}
 		free, before = free+1, n
 	}
-	if used != x.used || used > 0 && 1+used+free != int(x.nodes.len) {
-		return fmt.Errorf("%d nodes are used, %d are counted and %d are free, of %d", used, x.used, free, x.nodes.len)
+	if used != x.used() || used > 0 && 1+used+free != int(x.nodes.len) {
+		return fmt.Errorf("%d nodes are used, %d are counted and %d are free, of %d", used, x.used(), free, x.nodes.len)
 	}
 	counted := uint32(0)
 	for _, text := range x.texts.list {

@@ -12,7 +12,7 @@ import (
 // encodedGeneration is a generation of a Store. What it stages is compressed.
 type encodedGeneration struct {
 	store  *Store
-	staged slotList
+	staged itemList
 	// dropped are the keys that drop was called with.
 	dropped map[string]struct{}
 	over    bool

@@ -12,23 +12,26 @@ type index struct {
 	values cache.IndexFunc
 	// texts are the values. The list of each, while slots with it are live, is one of nodes.
 	texts names
-	// nodes have one value of one slot each; 0 is none, and free ones have no value and are linked
-	// by more and prev.
+	// nodes have one value of one slot each; 0 is none, and free ones have no value.
 	nodes paged[node]
-	free  uint32
-	used  int // nodes that are not free
+	free  itemList
 	// of is the first node of each slot.
 	of paged[uint32]
 }
 
 type node struct {
 	text, slot uint32
-	// next and prev are in the list of the value, more in the list of the slot.
-	next, prev uint32
-	more       uint32
+	// links are in the list of the value, or of free nodes. more is the next node of the slot.
+	links
+	more uint32
 }
 
 func newIndex(values cache.IndexFunc) *index { return &index{values: values} }
+
+func (x *index) linksOf(n uint32) *links { return &x.nodes.at(n).links }
+
+// used is how many nodes are not free.
+func (x *index) used() int { return max(int(x.nodes.len)-1, 0) - int(x.free.count) }
 
 // set gives a slot its values. They are not listed before link.
 func (x *index) set(slot uint32, values []string) {
@@ -36,10 +39,8 @@ func (x *index) set(slot uint32, values []string) {
 		if again(values[:i], value) {
 			continue
 		}
-		n := x.free
-		if n != 0 {
-			x.takeFree(n)
-		} else {
+		n := x.free.take(x)
+		if n == 0 {
 			n = max(x.nodes.len, 1)
 			x.nodes.grow(n + 1)
 		}
@@ -47,20 +48,6 @@ func (x *index) set(slot uint32, values []string) {
 		first := x.of.at(slot)
 		*x.nodes.at(n) = node{text: x.texts.use(value), slot: slot, more: *first}
 		*first = n
-		x.used++
-	}
-}
-
-// takeFree takes a node out of the list of free nodes.
-func (x *index) takeFree(n uint32) {
-	of := x.nodes.at(n)
-	if of.prev != 0 {
-		x.nodes.at(of.prev).more = of.more
-	} else {
-		x.free = of.more
-	}
-	if of.more != 0 {
-		x.nodes.at(of.more).prev = of.prev
 	}
 }
 
@@ -84,35 +71,14 @@ func (x *index) first(slot uint32) uint32 {
 // link lists the values of a slot.
 func (x *index) link(slot uint32) {
 	for n := x.first(slot); n != 0; n = x.nodes.at(n).more {
-		of := x.nodes.at(n)
-		l := &x.texts.list[of.text].slotList
-		of.next, of.prev = 0, l.last
-		if l.last != 0 {
-			x.nodes.at(l.last).next = n
-		} else {
-			l.first = n
-		}
-		l.last = n
-		l.count++
+		x.texts.list[x.nodes.at(n).text].add(x, n)
 	}
 }
 
 // unlink undoes link.
 func (x *index) unlink(slot uint32) {
 	for n := x.first(slot); n != 0; n = x.nodes.at(n).more {
-		of := x.nodes.at(n)
-		l := &x.texts.list[of.text].slotList
-		if of.prev != 0 {
-			x.nodes.at(of.prev).next = of.next
-		} else {
-			l.first = of.next
-		}
-		if of.next != 0 {
-			x.nodes.at(of.next).prev = of.prev
-		} else {
-			l.last = of.prev
-		}
-		l.count--
+		x.texts.list[x.nodes.at(n).text].remove(x, n)
 	}
 }
 
@@ -122,12 +88,9 @@ func (x *index) forget(slot uint32) {
 		of := x.nodes.at(n)
 		next := of.more
 		x.texts.unuse(of.text)
-		*of = node{more: x.free}
-		if x.free != 0 {
-			x.nodes.at(x.free).prev = n
-		}
-		n, x.free = next, n
-		x.used--
+		*of = node{}
+		x.free.add(x, n)
+		n = next
 	}
 	if slot < x.of.len {
 		*x.of.at(slot) = 0

@@ -16,7 +16,7 @@ type names struct {
 type name struct {
 	text string
 	uses uint32
-	slotList
+	itemList
 }
 
 // use returns the number of text, and counts a use. Text may be lent.

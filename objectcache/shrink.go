@@ -20,7 +20,7 @@ func (t *table) shrink() (more bool) {
 		more = true
 	}
 	for _, x := range t.indexes {
-		if x.nodes.sparse(x.used) {
+		if x.nodes.sparse(x.used()) {
 			x.dropNodes()
 			more = true
 		}
@@ -61,7 +61,7 @@ func (t *table) shrinkNames() {
 func (t *table) isSparse() bool {
 	sparse := t.slots.sparse(t.live) || t.namespaces.sparse(t.slots.len) || t.labels.sparse(t.slots.len)
 	for _, x := range t.indexes {
-		sparse = sparse || x.nodes.sparse(x.used) || x.texts.sparse(x.nodes.len)
+		sparse = sparse || x.nodes.sparse(x.used()) || x.texts.sparse(x.nodes.len)
 	}
 	return t.keys.sparse() || sparse && t.keys.count == t.live
 }
@@ -71,7 +71,7 @@ func (t *table) dropSlots() {
 	first := t.slots.lastPage()
 	for n := first; n < t.slots.len; n++ {
 		if t.slots.at(n).flags == 0 {
-			t.slots.takeFree(n)
+			t.slots.free.remove(&t.slots, n)
 		}
 	}
 	for n := first; n < t.slots.len; n++ {
@@ -118,14 +118,12 @@ func (x *index) dropNodes() {
 	first := x.nodes.lastPage()
 	for n := first; n < x.nodes.len; n++ {
 		if x.nodes.at(n).text == 0 {
-			x.takeFree(n)
+			x.free.remove(x, n)
 		}
 	}
 	for n := first; n < x.nodes.len; n++ {
 		if x.nodes.at(n).text != 0 {
-			to := x.free
-			x.takeFree(to)
-			x.moveNode(n, to)
+			x.moveNode(n, x.free.take(x))
 		}
 	}
 	x.nodes.cut(first)
@@ -135,17 +133,7 @@ func (x *index) dropNodes() {
 func (x *index) moveNode(from, to uint32) {
 	of := x.nodes.at(to)
 	*of = *x.nodes.at(from)
-	l := &x.texts.list[of.text].slotList
-	if of.prev != 0 {
-		x.nodes.at(of.prev).next = to
-	} else {
-		l.first = to
-	}
-	if of.next != 0 {
-		x.nodes.at(of.next).prev = to
-	} else {
-		l.last = to
-	}
+	x.texts.list[of.text].moved(x, to)
 	at := x.of.at(of.slot)
 	for *at != from {
 		at = &x.nodes.at(*at).more

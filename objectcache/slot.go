@@ -12,9 +12,9 @@ type slot struct {
 	hash, uid uint32
 	namespace uint32
 	labels    uint32
-	// next and prev are in the list of the namespace, of a generation while the slot is staged, or
-	// of free slots.
-	next, prev uint32
+	// links are in the list of the namespace, of a generation while the slot is staged, or of free
+	// slots.
+	links
 	// born tells the states apart that have the slot one after the other.
 	born uint32
 	// mark is the number of the newest generation that showed the object.
@@ -34,13 +34,14 @@ const (
 // slots are the slots of a table, by number; 0 is none.
 type slots struct {
 	paged[slot]
-	free uint32
+	free itemList
 }
+
+func (s *slots) linksOf(n uint32) *links { return &s.at(n).links }
 
 // take returns the number of a free slot, which is zero but for its number.
 func (s *slots) take() uint32 {
-	if n := s.free; n != 0 {
-		s.takeFree(n)
+	if n := s.free.take(s); n != 0 {
 		return n
 	}
 	n := max(s.len, 1)
@@ -49,70 +50,6 @@ func (s *slots) take() uint32 {
 }
 
 func (s *slots) giveBack(n uint32) {
-	*s.at(n) = slot{next: s.free}
-	if s.free != 0 {
-		s.at(s.free).prev = n
-	}
-	s.free = n
-}
-
-// takeFree takes a slot out of the list of free slots.
-func (s *slots) takeFree(n uint32) {
-	of := s.at(n)
-	if of.prev != 0 {
-		s.at(of.prev).next = of.next
-	} else {
-		s.free = of.next
-	}
-	if of.next != 0 {
-		s.at(of.next).prev = of.prev
-	}
-	*of = slot{}
-}
-
-// slotList is a list of slots, in the order in which they were added. A slot is in one list at
-// most.
-type slotList struct{ first, last, count uint32 }
-
-func (l *slotList) add(s *slots, n uint32) {
-	of := s.at(n)
-	of.next, of.prev = 0, l.last
-	if l.last != 0 {
-		s.at(l.last).next = n
-	} else {
-		l.first = n
-	}
-	l.last = n
-	l.count++
-}
-
-func (l *slotList) remove(s *slots, n uint32) {
-	of := s.at(n)
-	if of.prev != 0 {
-		s.at(of.prev).next = of.next
-	} else {
-		l.first = of.next
-	}
-	if of.next != 0 {
-		s.at(of.next).prev = of.prev
-	} else {
-		l.last = of.prev
-	}
-	of.next, of.prev = 0, 0
-	l.count--
-}
-
-// moved notes that a slot of the list is at another place.
-func (l *slotList) moved(s *slots, to uint32) {
-	of := s.at(to)
-	if of.prev != 0 {
-		s.at(of.prev).next = to
-	} else {
-		l.first = to
-	}
-	if of.next != 0 {
-		s.at(of.next).prev = to
-	} else {
-		l.last = to
-	}
+	*s.at(n) = slot{}
+	s.free.add(s, n)
 }
