@@ -55,8 +55,7 @@ func (s *store) backup() *Backup {
 	defer s.mu.RUnlock()
 	b := &Backup{of: s, rv: s.rv}
 	for _, t := range s.tables {
-		objects, _ := t.scan(selection{}, "", s.rv, 0)
-		b.tables = append(b.tables, backedUp{resource: t.resource, objects: objects})
+		b.tables = append(b.tables, backedUp{resource: t.resource, objects: t.objects(s.rv)})
 	}
 	return b
 }
@@ -103,8 +102,7 @@ func (s *store) removeResource(gvr schema.GroupVersionResource) {
 	if t == nil {
 		return
 	}
-	objects, _ := t.scan(selection{}, "", s.rv, 0)
-	for _, o := range objects {
+	for _, o := range t.objects(s.rv) {
 		s.deleteLocked(t, o)
 	}
 	t.removed = true

@@ -181,14 +181,14 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 	switch p.reach {
 	case reachAny:
 		if old != nil {
-			return t.resource, p.page(old.of(t), old.rv), nil
+			return t.resource, p.page(old.of(t).state, old.rv), nil
 		}
 	case reachNotOlder:
 		if p.rv > reached {
 			return t.resource, page{}, tooLarge(s.versions, p.rv, reached)
 		}
 		if old != nil {
-			return t.resource, p.page(old.of(t), old.rv), nil
+			return t.resource, p.page(old.of(t).state, old.rv), nil
 		}
 	case reachExact:
 		if oldest := s.oldestLocked(t); p.rv < oldest || p.paged && p.rv > s.rv {
@@ -199,12 +199,16 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 		}
 		rv = p.rv
 	}
+	return t.resource, p.page(t, rv), nil
+}
 
-	out := page{rv: rv, versions: s.versions}
+// page reads a page of a table at a resource version.
+func (p listPlan) page(t *table, rv uint64) page {
+	out := page{rv: rv, versions: t.resource.versions}
 	var next string
 	out.objects, next = t.scan(p.selection, p.start, rv, p.limit)
 	if next == "" {
-		return t.resource, out, nil
+		return out
 	}
 	c := continuation{RV: int64(rv), Start: next}
 	if !p.selective() {
@@ -215,22 +219,6 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 				c.Left++
 			}
 		}
-		out.remaining = &c.Left
-	}
-	out.next = c.encode()
-	return t.resource, out, nil
-}
-
-// page reads the first page from a view.
-func (p listPlan) page(v view, rv uint64) page {
-	objects, next, left := v.scan(p.selection, p.start, p.limit)
-	out := page{rv: rv, versions: v.table.resource.versions, objects: objects}
-	if next == "" {
-		return out
-	}
-	c := continuation{RV: int64(rv), Start: next}
-	if !p.selective() {
-		c.Left = left
 		out.remaining = &c.Left
 	}
 	out.next = c.encode()

@@ -2,7 +2,6 @@ package informertest
 
 import (
 	"slices"
-	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +20,9 @@ type replica struct {
 
 // view is what a replica knows of one table.
 type view struct {
-	table   *table
-	objects []*object // in the order of their keys
+	table *table
+	// A table with the objects, and without a history.
+	state *table
 	// Where the writes after the view begin. It is a cursor that is never read, so that compactions
 	// leave them to it.
 	pin *cursor
@@ -41,10 +41,11 @@ func (s *store) newReplica() *replica {
 func (r *replica) look(s *store) {
 	r.rv, r.views = s.rv, map[schema.GroupVersionResource]view{}
 	for gvr, t := range s.tables {
-		objects, _ := t.scan(selection{}, "", s.rv, 0)
 		pin := &cursor{store: s, table: t, rv: s.rv, next: t.end()}
 		t.cursors[pin] = struct{}{}
-		r.views[gvr] = view{table: t, objects: objects, pin: pin}
+		state := newTable(t.resource, t.born)
+		state.restore(t.objects(s.rv))
+		r.views[gvr] = view{table: t, state: state, pin: pin}
 	}
 }
 
@@ -75,40 +76,9 @@ func (s *store) restartReplicas() {
 func (r *replica) of(t *table) view {
 	v := r.views[t.resource.GroupVersionResource]
 	if v.table != t {
-		return view{table: t}
+		return view{table: t, state: newTable(t.resource, t.born)}
 	}
 	return v
-}
-
-// scan returns the objects of the view that a selection matches from a key on, at most limit of
-// them when that is above 0; next is the key where the rest begins, which has left objects.
-func (v view) scan(sel selection, start string, limit int64) (found []*object, next string, left int64) {
-	r := v.table.resource
-	from := sort.Search(len(v.objects), func(i int) bool { return r.key(v.objects[i].namespace, v.objects[i].name) >= start })
-	for _, o := range v.objects[from:] {
-		switch {
-		case !sel.matches(o):
-		case limit == 0 || int64(len(found)) < limit:
-			found = append(found, o)
-		default:
-			if left++; left == 1 {
-				last := found[len(found)-1]
-				next = behind(r.key(last.namespace, last.name))
-			}
-		}
-	}
-	return found, next, left
-}
-
-// get returns an object of the view, nil when there is none.
-func (v view) get(namespace, name string) *object {
-	r := v.table.resource
-	key := r.key(namespace, name)
-	i := sort.Search(len(v.objects), func(i int) bool { return r.key(v.objects[i].namespace, v.objects[i].name) >= key })
-	if i == len(v.objects) || v.objects[i].namespace != namespace || v.objects[i].name != name {
-		return nil
-	}
-	return v.objects[i]
 }
 
 // follow returns a cursor for the writes after the view, which is of a resource version.

@@ -257,7 +257,7 @@ func (s *store) getAt(t *table, namespace, name string, rv uint64, old *replica)
 	}
 	o := t.get(t.resource.key(namespace, name))
 	if old != nil {
-		o = old.of(t).get(namespace, name)
+		o = old.of(t).state.get(t.resource.key(namespace, name))
 	}
 	if o == nil {
 		return t.resource, nil, apierrors.NewNotFound(t.resource.groupResource(), name)
@@ -292,7 +292,7 @@ func (s *store) jump(rv uint64) {
 	}
 	s.compacted = rv
 	for _, t := range s.tables {
-		t.rewind(rv)
+		t.rewind(s.rv, rv)
 	}
 	s.moveLocked(rv)
 	s.restartReplicas()

@@ -92,26 +92,16 @@ func (t *table) compact() {
 	t.wake()
 }
 
-// rewind forgets the history and ends the watches. Objects newer than rv take rv as their own
-// resource version.
-func (t *table) rewind(rv uint64) {
-	t.first = t.end()
-	t.log = nil
-	t.born = 0 // the compaction that comes with it says more
-	t.index.retain(func(e *entry) bool {
-		if e.newest.object == nil {
-			return false
+// rewind is restore of what there is now. Objects newer than rv take rv as their own resource
+// version.
+func (t *table) rewind(now, rv uint64) {
+	objects := t.objects(now)
+	for i, o := range objects {
+		if o.rv > rv {
+			objects[i] = o.at(rv)
 		}
-		if e.newest.rv > rv {
-			e.newest = &revision{rv: rv, object: e.newest.object.at(rv)}
-		}
-		e.newest.older = nil
-		return true
-	})
-	for c := range t.cursors {
-		c.state = cursorEnded
 	}
-	t.wake()
+	t.restore(objects)
 }
 
 // each yields the states at a resource version that the selection matches, in the order of their
@@ -141,6 +131,12 @@ func (t *table) scan(sel selection, start string, rv uint64, limit int64) (found
 		found, last = append(found, o), key
 	}
 	return found, ""
+}
+
+// objects are all states at a resource version.
+func (t *table) objects(rv uint64) []*object {
+	all, _ := t.scan(selection{}, "", rv, 0)
+	return all
 }
 
 // behind is the first key after another one. The rest of a list begins there, and not at the object

@@ -101,7 +101,7 @@ func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, 
 		}
 	case p.opening == openingNow:
 	case old != nil:
-		initial, _, _ = old.of(t).scan(p.selection, "", 0)
+		initial, _ = old.of(t).state.scan(p.selection, "", old.rv, 0)
 	default:
 		initial, _ = t.scan(p.selection, "", s.rv, 0)
 	}
