@@ -7,42 +7,34 @@ import (
 )
 
 func authentic() Validator {
-	return Validator{
-		Name: "authentic",
-		Doc: "What is told of an object is a state that the server had: name, UID and version belong together. " +
-			"A Deleted has the version of the deletion, or one of that object. An object stays as it is while it is lent, and one that is the handler's to keep for good.",
-		Check: checkAuthentic,
-	}
+	return newValidator("authentic", "What is told of an object is a state that the server had: name, UID and version belong together. "+
+		"A Deleted has the version of the deletion, or one of that object. An object stays as it is while it is lent, and one that is the handler's to keep for good.",
+		checkAuthentic)
 }
 
-func checkAuthentic(h *History) []*Violation {
-	var found []*Violation
-	blame := func(key, reason string, from, to int) {
-		found = append(found, h.violation("authentic", key, reason, from, to))
-	}
-	for i := range h.tellings {
-		t := &h.tellings[i]
-		if reason := h.forged(t); reason != "" {
-			blame(t.Key, fmt.Sprintf("%s: %s", t.text(), reason), 0, t.record)
+func checkAuthentic(j *judge) {
+	for i := range j.tellings {
+		t := &j.tellings[i]
+		if reason := j.forged(t); reason != "" {
+			j.blame(t.Key, fmt.Sprintf("%s: %s", t.text(), reason), 0, t.record)
 		}
 	}
 	begun := map[int]int{}
-	for n, r := range h.records {
+	for n, r := range j.records {
 		switch w := r.what.(type) {
 		case call:
 			begun[w.number] = n
 			for _, wrong := range w.wrong {
-				blame(wrong.key, wrong.what, n, n)
+				j.blame(wrong.key, wrong.what, n, n)
 			}
 		case answer:
 			for _, wrong := range w.wrong {
-				blame(wrong.key, wrong.what, begun[w.number], n)
+				j.blame(wrong.key, wrong.what, begun[w.number], n)
 			}
 		case look:
-			blame(w.wrong.key, w.wrong.what, 0, n)
+			j.blame(w.wrong.key, w.wrong.what, 0, n)
 		}
 	}
-	return found
 }
 
 // forged is what in t the server never had.

@@ -3,19 +3,18 @@ package oracle
 import "fmt"
 
 func memoryBound() Validator {
-	return Validator{
-		Name: "memory",
-		Doc: "What is queued is within its budget, but for one object of each informer that shares it. " +
-			"A run that has stopped, and does not share it, has given back all. " +
-			"The keys that are said to wait are no fewer than those that the handler is called with, and none when all has settled.",
-		Check: func(h *History) []*Violation { return append(checkMemory(h), checkWaiting(h)...) },
-	}
+	return newValidator("memory", "What is queued is within its budget, but for one object of each informer that shares it. "+
+		"A run that has stopped, and does not share it, has given back all. "+
+		"The keys that are said to wait are no fewer than those that the handler is called with, and none when all has settled.",
+		func(j *judge) {
+			checkMemory(j)
+			checkWaiting(j)
+		})
 }
 
-func checkMemory(h *History) []*Violation {
-	var found []*Violation
+func checkMemory(j *judge) {
 	stopped := never
-	for n, r := range h.records {
+	for n, r := range j.records {
 		switch w := r.what.(type) {
 		case Run:
 			stopped = never
@@ -24,16 +23,12 @@ func checkMemory(h *History) []*Violation {
 				stopped = n
 			}
 		case sample:
-			if reason := h.overdrawn(w); reason != "" {
-				found = append(found, h.violation("memory", "", reason, n, n))
-			}
-			if w.bytes != 0 && stopped != never && h.options.Informers == 1 {
-				reason := fmt.Sprintf("%d bytes are queued, and the run has stopped", w.bytes)
-				found = append(found, h.violation("memory", "", reason, stopped, n))
+			j.blame("", j.overdrawn(w), n, n)
+			if w.bytes != 0 && stopped != never && j.options.Informers == 1 {
+				j.blame("", fmt.Sprintf("%d bytes are queued, and the run has stopped", w.bytes), stopped, n)
 			}
 		}
 	}
-	return found
 }
 
 // overdrawn is why a sample is beyond its limit, if so.
@@ -47,13 +42,11 @@ func (h *History) overdrawn(s sample) string {
 
 // checkWaiting checks how many keys are said to wait. Several questions may be asked at
 // the same time, and a process may die before one of them is answered.
-func checkWaiting(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
+func checkWaiting(j *judge) {
 	settled := never
 	with := map[int]map[int]call{} // by question: the calls under way since it was asked
-	for n, r := range h.records {
-		switch w := r.what.(type) {
+	j.follow(func(m *memory, n int, what any) {
+		switch w := what.(type) {
 		case rest:
 			settled = n
 		case asked:
@@ -67,17 +60,15 @@ func checkWaiting(h *History) []*Violation {
 			clear(with)
 			settled = never
 		case waiting:
-			reason, from := h.miscounted(w, with[w.question], settled, n)
+			reason, from := j.miscounted(w, with[w.question], settled, n)
 			delete(with, w.question)
-			if reason != "" && m.running {
-				found = append(found, h.violation("memory", "", reason, from, n))
+			if m.running {
+				j.blame("", reason, from, n)
 			}
 		case Write, restoration, Run, listed, call:
 			settled = never
 		}
-		m.step(n)
-	}
-	return found
+	})
 }
 
 // underWay are the calls of the handler that have not returned, by number.

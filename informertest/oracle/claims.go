@@ -6,28 +6,24 @@ import (
 )
 
 func bookmarkable() Validator {
-	return Validator{
-		Name: "bookmarkable",
-		Doc: "Up to the version that the informer's status claims, which bookmarks move on as well, everything is acknowledged: " +
-			"the newest state of each object, or its deletion if it was ever told, unless it was passed over.",
-		Check: func(h *History) []*Violation {
-			if h.options.Unreadable || h.options.Overtaken {
-				return nil
+	return newValidator("bookmarkable", "Up to the version that the informer's status claims, which bookmarks move on as well, everything is acknowledged: "+
+		"the newest state of each object, or its deletion if it was ever told, unless it was passed over.",
+		func(j *judge) {
+			if j.options.Unreadable || j.options.Overtaken {
+				return
 			}
-			return checkClaims("bookmarkable", h, func(what any) (version string, ok bool) {
+			checkClaims(j, func(what any) (version string, ok bool) {
 				c, ok := what.(claim)
 				return c.version, ok && c.source != FromCheckpoint
 			}, func(*knowledge) bool { return true })
-		},
-	}
+		})
 }
 
 // checkClaims checks the claims among the records. Excused tells whether they leave out what was
 // passed over of a key.
-func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool), excused func(*knowledge) bool) []*Violation {
-	var found []*Violation
-	d := newDebts(h)
-	for n, r := range h.records {
+func checkClaims(j *judge, claimed func(what any) (version string, ok bool), excused func(*knowledge) bool) {
+	d := newDebts(j.History)
+	for n, r := range j.records {
 		d.step(n)
 		version, ok := claimed(r.what)
 		if !ok || version == "" || !d.knows(r.what) {
@@ -39,28 +35,27 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 		}
 		var excuses []debt
 		for key := range d.due(to) {
-			line, owed := &h.keys[key], d.owed[key]
+			line, owed := &j.keys[key], d.owed[key]
 			if run, ok := r.what.(Run); ok && run.Dead[line.key] { // the handler may have taken it in since
 				continue
 			}
 			if passed := d.keys[key].passed; owed < passed && excused(&d.keys[key]) {
 				excuses = append(excuses, debt{key, owed, line.states[owed].record})
-				for passed < h.written(line, n+1) && !d.includes(line.key, line.states[passed].uid) {
+				for passed < j.written(line, n+1) && !d.includes(line.key, line.states[passed].uid) {
 					passed++ // it is of an object that is not in the shard
 				}
-				if passed >= h.written(line, n+1) || line.states[passed].record > to {
+				if passed >= j.written(line, n+1) || line.states[passed].record > to {
 					continue
 				}
 				owed = passed
 			}
 			reason := fmt.Sprintf("all up to version %s is acknowledged, it is said, and %s is not", version, line.states[owed].brief())
-			found = append(found, h.violation(guarantee, line.key, reason, d.told(key), n))
+			j.blame(line.key, reason, d.told(key), n)
 		}
 		for _, e := range excuses { // it is owed all the same
 			heap.Push(&d.queue, e)
 		}
 	}
-	return found
 }
 
 // judged returns the record up to which a claim says that all is acknowledged. It is false for a

@@ -3,28 +3,22 @@ package oracle
 import "fmt"
 
 func equal() Validator {
-	return Validator{
-		Name:  "equal",
-		Doc:   "When all has settled, the informer's store holds the versions that the server has, and nothing else.",
-		Check: checkEqual,
-	}
+	return newValidator("equal",
+		"When all has settled, the informer's store holds the versions that the server has, and nothing else.",
+		checkEqual)
 }
 
-func checkEqual(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n := range h.records {
-		if settled, ok := h.records[n].what.(rest); ok && settled.stored != nil {
-			for i := range h.keys {
-				line := &h.keys[i]
-				if reason, from := m.unequal(i, n, settled.stored); reason != "" {
-					found = append(found, h.violation("equal", line.key, reason, from, n))
-				}
-			}
+func checkEqual(j *judge) {
+	j.follow(func(m *memory, n int, what any) {
+		settled, ok := what.(rest)
+		if !ok || settled.stored == nil {
+			return
 		}
-		m.step(n)
-	}
-	return found
+		for i := range j.keys {
+			reason, from := m.unequal(i, n, settled.stored)
+			j.blame(j.keys[i].key, reason, from, n)
+		}
+	})
 }
 
 // unequal is what is wrong with what is stored of a key, and since which record.

@@ -7,26 +7,22 @@ import (
 )
 
 func noFalseDelete() Validator {
-	return Validator{
-		Name:  "no-false-delete",
-		Doc:   "An object that is told to be deleted was gone at some moment between what was last acknowledged of it and the call.",
-		Check: checkNoFalseDelete,
-	}
+	return newValidator("no-false-delete",
+		"An object that is told to be deleted was gone at some moment between what was last acknowledged of it and the call.",
+		checkNoFalseDelete)
 }
 
-func checkNoFalseDelete(h *History) []*Violation {
-	var found []*Violation
-	for i := range h.tellings {
-		t := &h.tellings[i]
-		if t.place != never && !t.back || !h.lives(t) {
+func checkNoFalseDelete(j *judge) {
+	for i := range j.tellings {
+		t := &j.tellings[i]
+		if t.place != never && !t.back || !j.lives(t) {
 			continue
 		}
-		now, _ := h.newest(t)
-		since := h.keys[t.key].states[now.start]
+		now, _ := j.newest(t)
+		since := j.keys[t.key].states[now.start]
 		reason := fmt.Sprintf("%s, and it has been there all the time since version %s", t.text(), since.version)
-		found = append(found, h.violation("no-false-delete", t.Key, reason, min(t.before.record, since.record), t.record))
+		j.blame(t.Key, reason, min(t.before.record, since.record), t.record)
 	}
-	return found
 }
 
 // lives reports whether t is the deletion of an object that is there.

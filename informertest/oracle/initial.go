@@ -7,16 +7,13 @@ import (
 )
 
 func initialList() Validator {
-	return Validator{
-		Name: "initial-list",
-		Doc: "What is told as part of the first list is told before the informer is synced. " +
-			"What was there when a run began that listed, and is told unchanged and for the first time before it is synced, is told as part of the first list.",
-		Check: checkInitialList,
-	}
+	return newValidator("initial-list", "What is told as part of the first list is told before the informer is synced. "+
+		"What was there when a run began that listed, and is told unchanged and for the first time before it is synced, is told as part of the first list.",
+		checkInitialList)
 }
 
-func checkInitialList(h *History) []*Violation {
-	return checkTellings(h, "initial-list", (*memory).mislabelled, func(m *memory, _ *telling) int { return m.began })
+func checkInitialList(j *judge) {
+	j.judgeTellings((*memory).mislabelled, func(m *memory, _ *telling) int { return m.began })
 }
 
 // mislabelled is why t is wrong to say that it is in the first list, or that it is not.

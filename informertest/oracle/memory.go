@@ -114,25 +114,6 @@ type memory struct {
 	redelivering bool
 }
 
-// checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns
-// why, empty if it is not, and since returns the first record that matters.
-func checkTellings(h *History, name string, wrong func(*memory, *telling) string, since func(*memory, *telling) int) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n := range h.records {
-		if _, told := h.records[n].what.(call); told {
-			for i := m.next; i < len(h.tellings) && h.tellings[i].record == n; i++ {
-				t := &h.tellings[i]
-				if reason := wrong(m, t); reason != "" {
-					found = append(found, h.violation(name, t.Key, reason, since(m, t), n))
-				}
-			}
-		}
-		m.step(n)
-	}
-	return found
-}
-
 func newMemory(h *History) *memory {
 	m := &memory{h: h, keys: make([]knowledge, len(h.keys)), under: map[int]int{}}
 	for i := range m.keys {

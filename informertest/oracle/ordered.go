@@ -7,16 +7,13 @@ import (
 )
 
 func ordered() Validator {
-	return Validator{
-		Name: "ordered",
-		Doc: "For one key, calls come one at a time and while a run is on, in the order of the server's states, those that were not acknowledged included, Added first and Deleted last; " +
-			"an object with another UID is the Deleted of the old and the Added of the new. A batch that failed comes again with its keys, or after three failures with a part of them.",
-		Check: checkOrdered,
-	}
+	return newValidator("ordered", "For one key, calls come one at a time and while a run is on, in the order of the server's states, those that were not acknowledged included, Added first and Deleted last; "+
+		"an object with another UID is the Deleted of the old and the Added of the new. A batch that failed comes again with its keys, or after three failures with a part of them.",
+		checkOrdered)
 }
 
-func checkOrdered(h *History) []*Violation {
-	return checkTellings(h, "ordered", (*memory).misplaced, func(_ *memory, t *telling) int { return h.from(t) })
+func checkOrdered(j *judge) {
+	j.judgeTellings((*memory).misplaced, func(_ *memory, t *telling) int { return j.from(t) })
 }
 
 // misplaced is why t cannot come now, if so.

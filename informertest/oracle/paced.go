@@ -16,33 +16,28 @@ import (
 const Requests = 2*60 + 5
 
 func paced() Validator {
-	return Validator{
-		Name: "paced",
-		Doc: fmt.Sprintf("In no minute of a run, an informer sends more than %d requests, whatever the server does. "+
-			"The further pages of a list do not count, each once, for they bring objects.", Requests),
-		Check: checkPaced,
-	}
+	return newValidator("paced", fmt.Sprintf("In no minute of a run, an informer sends more than %d requests, whatever the server does. "+
+		"The further pages of a list do not count, each once, for they bring objects.", Requests),
+		checkPaced)
 }
 
-func checkPaced(h *History) []*Violation {
-	var found []*Violation
+func checkPaced(j *judge) {
 	var minute []int // the requests of the last minute of the run
 	most := 0
-	for n, r := range h.records {
+	for n, r := range j.records {
 		switch w := r.what.(type) {
 		case Run:
 			minute, most = minute[:0], Requests*max(1, w.Followers)
 		case request:
-			for len(minute) > 0 && r.at-h.records[minute[0]].at >= time.Minute {
+			for len(minute) > 0 && r.at-j.records[minute[0]].at >= time.Minute {
 				minute = minute[1:]
 			}
 			if minute = append(minute, n); most > 0 && len(minute) > most {
-				found = append(found, h.hammering(minute, most))
+				j.found = append(j.found, j.hammering(minute, most))
 				minute = nil
 			}
 		}
 	}
-	return found
 }
 
 // hammering is a violation that requests show.

@@ -10,11 +10,9 @@ import (
 )
 
 func persistent() Validator {
-	return Validator{
-		Name:  "persistent",
-		Doc:   "What a handler panics for, or refuses, is given up only after as many calls as Options.Panics and Options.Refusals say.",
-		Check: checkPersistent,
-	}
+	return newValidator("persistent",
+		"What a handler panics for, or refuses, is given up only after as many calls as Options.Panics and Options.Refusals say.",
+		checkPersistent)
 }
 
 // patience counts the calls that have failed for a key since it was acknowledged.
@@ -79,10 +77,9 @@ func (o Options) counted(f failures) string {
 	return strings.Join(counts, ", and ")
 }
 
-func checkPersistent(h *History) []*Violation {
-	var found []*Violation
+func checkPersistent(j *judge) {
 	calls, failed := map[int]call{}, map[string]patience{}
-	for n, r := range h.records {
+	for n, r := range j.records {
 		switch w := r.what.(type) {
 		case Run:
 			clear(calls) // what of another run returns later counts for nothing
@@ -106,11 +103,10 @@ func checkPersistent(h *History) []*Violation {
 			delete(calls, w.number)
 		case surrender:
 			sum := failed[w.key].now.plus(failed[w.key].before)
-			if !h.options.enough(sum) {
-				found = append(found, h.violation("persistent", w.key, "given up after "+h.options.counted(sum), 0, n))
+			if !j.options.enough(sum) {
+				j.blame(w.key, "given up after "+j.options.counted(sum), 0, n)
 			}
 			delete(failed, w.key)
 		}
 	}
-	return found
 }

@@ -1,49 +1,42 @@
 package oracle
 
 func redelivery() Validator {
-	return Validator{
-		Name: "redelivered",
-		Doc: "An informer that says that it has told of all objects again has told of each that it knew when it was asked to, and that is still there, " +
-			"unless some objects cannot be read.",
-		Check: checkRedelivered,
-	}
+	return newValidator("redelivered", "An informer that says that it has told of all objects again has told of each that it knew when it was asked to, and that is still there, "+
+		"unless some objects cannot be read.",
+		checkRedelivered)
 }
 
-func checkRedelivered(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
+func checkRedelivered(j *judge) {
 	owed := map[int]*unrepeated{} // by number of the redelivery
-	for n := range h.records {
-		switch w := h.records[n].what.(type) {
+	j.follow(func(m *memory, n int, what any) {
+		switch w := what.(type) {
 		case redelivering:
 			if !m.unnoticed { // else the handler may know what the server has lost
 				owed[w.number] = m.unrepeated(n)
 			}
 		case Write:
 			if w.Type == Deleted {
-				pay(owed, h.numbers[w.Key])
+				pay(owed, j.numbers[w.Key])
 			}
 		case restoration, halt:
 			clear(owed)
 		case call:
 			for _, e := range w.events {
-				pay(owed, h.numbers[e.Key])
+				pay(owed, j.numbers[e.Key])
 			}
 		case redelivered:
 			d, judged := owed[w.number]
 			delete(owed, w.number)
-			if !judged || h.options.Unreadable {
+			if !judged || j.options.Unreadable {
 				break
 			}
 			for key := range m.keys {
 				if d.keys[key] {
-					found = append(found, h.violation("redelivered", h.keys[key].key, "it was not told again", d.since, n))
+					j.blame(j.keys[key].key, "it was not told again", d.since, n)
 				}
 			}
 		}
-		m.step(n)
-	}
-	return found
+	})
 }
 
 // unrepeated is the keys that are to be told again since a record.

@@ -3,27 +3,19 @@ package oracle
 import "fmt"
 
 func reliable() Validator {
-	return Validator{
-		Name:  "reliable",
-		Doc:   "When all has settled, the newest state of every object was acknowledged, and the deletion of all that is gone and was ever told.",
-		Check: checkReliable,
-	}
+	return newValidator("reliable",
+		"When all has settled, the newest state of every object was acknowledged, and the deletion of all that is gone and was ever told.",
+		checkReliable)
 }
 
-func checkReliable(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n := range h.records {
-		if _, ok := h.records[n].what.(rest); ok {
-			for i := range h.keys {
-				if reason := m.missing(i, n); reason != "" {
-					found = append(found, h.violation("reliable", h.keys[i].key, reason, m.told(i), n))
-				}
+func checkReliable(j *judge) {
+	j.follow(func(m *memory, n int, what any) {
+		if _, ok := what.(rest); ok {
+			for i := range j.keys {
+				j.blame(j.keys[i].key, m.missing(i, n), m.told(i), n)
 			}
 		}
-		m.step(n)
-	}
-	return found
+	})
 }
 
 // told is the record of the last acknowledgement of a key, or of the write behind it

@@ -3,50 +3,43 @@ package oracle
 import "fmt"
 
 func resumable() Validator {
-	return Validator{
-		Name: "resumable",
-		Doc: "Up to the version of a checkpoint, and up to the one that a run goes on from, everything is acknowledged, or is a dead letter of the checkpoint. " +
-			"What a run begins to know by them is not older than that, and after a run that was not killed it is all that was acknowledged.",
-		Check: checkResumable,
-	}
+	return newValidator("resumable", "Up to the version of a checkpoint, and up to the one that a run goes on from, everything is acknowledged, or is a dead letter of the checkpoint. "+
+		"What a run begins to know by them is not older than that, and after a run that was not killed it is all that was acknowledged.",
+		checkResumable)
 }
 
-func checkResumable(h *History) []*Violation {
-	found := checkClaims("resumable", h, func(what any) (version string, ok bool) {
+func checkResumable(j *judge) {
+	checkClaims(j, func(what any) (version string, ok bool) {
 		switch w := what.(type) {
 		case claim:
-			return w.version, w.source == FromCheckpoint && !h.options.Overtaken
+			return w.version, w.source == FromCheckpoint && !j.options.Overtaken
 		case Run:
-			return w.Resumed, !h.options.Unreadable && !h.options.Overtaken
+			return w.Resumed, !j.options.Unreadable && !j.options.Overtaken
 		}
 		return "", false
 	}, func(k *knowledge) bool { return k.letter != "" })
-	return append(found, checkLeft(h)...)
+	checkLeft(j)
 }
 
 // checkLeft checks what runs begin with.
-func checkLeft(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n, r := range h.records {
-		if run, ok := r.what.(Run); ok && run.Known != nil {
-			to, resumes := 0, false
-			if run.Resumed != "" && !h.options.Unreadable && !h.options.Overtaken {
-				to, resumes = m.judged(run.Resumed, n)
-			}
-			for key := range h.keys {
-				reason := m.unsaved(key, run, n)
-				if reason == "" && resumes {
-					reason = m.outdated(key, run, to, n)
-				}
-				if reason != "" {
-					found = append(found, h.violation("resumable", h.keys[key].key, reason, m.told(key), n))
-				}
-			}
+func checkLeft(j *judge) {
+	j.follow(func(m *memory, n int, what any) {
+		run, ok := what.(Run)
+		if !ok || run.Known == nil {
+			return
 		}
-		m.step(n)
-	}
-	return found
+		to, resumes := 0, false
+		if run.Resumed != "" && !j.options.Unreadable && !j.options.Overtaken {
+			to, resumes = m.judged(run.Resumed, n)
+		}
+		for key := range j.keys {
+			reason := m.unsaved(key, run, n)
+			if reason == "" && resumes {
+				reason = m.outdated(key, run, to, n)
+			}
+			j.blame(j.keys[key].key, reason, m.told(key), n)
+		}
+	})
 }
 
 // unsaved is what of a key was acknowledged for sure, and a run that follows one that

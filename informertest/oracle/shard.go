@@ -11,15 +11,13 @@ import (
 )
 
 func confinedToShard() Validator {
-	return Validator{
-		Name:  "shard",
-		Doc:   "No call tells of an object that is not in the shard of the run.",
-		Check: checkShard,
-	}
+	return newValidator("shard",
+		"No call tells of an object that is not in the shard of the run.",
+		checkShard)
 }
 
-func checkShard(h *History) []*Violation {
-	return checkTellings(h, "shard", (*memory).strays, func(_ *memory, t *telling) int { return h.from(t) })
+func checkShard(j *judge) {
+	j.judgeTellings((*memory).strays, func(_ *memory, t *telling) int { return j.from(t) })
 }
 
 // strays is why t is not in the shard, if so.

@@ -3,26 +3,17 @@ package oracle
 import "fmt"
 
 func stored() Validator {
-	return Validator{
-		Name:  "stored",
-		Doc:   "While the handler is told of an object, the informer's store holds of it what was acknowledged last, whatever failed since.",
-		Check: checkStored,
-	}
+	return newValidator("stored",
+		"While the handler is told of an object, the informer's store holds of it what was acknowledged last, whatever failed since.",
+		checkStored)
 }
 
-func checkStored(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n, r := range h.records {
-		if w, ok := r.what.(storeLook); ok {
-			if reason := m.misfiled(w); reason != "" {
-				key := h.numbers[w.key]
-				found = append(found, h.violation("stored", w.key, reason, m.told(key), n))
-			}
+func checkStored(j *judge) {
+	j.follow(func(m *memory, n int, what any) {
+		if w, ok := what.(storeLook); ok {
+			j.blame(w.key, m.misfiled(w), m.told(j.numbers[w.key]), n)
 		}
-		m.step(n)
-	}
-	return found
+	})
 }
 
 // misfiled is why the store is wrong about a key, if so. After a crash, what is known of

@@ -3,42 +3,28 @@ package oracle
 import "fmt"
 
 func syncedDone() Validator {
-	return Validator{
-		Name: "synced",
-		Doc: "When the informer is synced, the handler has acknowledged what the first list brought: " +
-			"everything that was there when the run began and has not changed since, and the deletion of everything that was gone.",
-		Check: checkSynced,
-	}
+	return newValidator("synced", "When the informer is synced, the handler has acknowledged what the first list brought: "+
+		"everything that was there when the run began and has not changed since, and the deletion of everything that was gone.",
+		checkSynced)
 }
 
-func checkSynced(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n := range h.records {
-		if _, ok := h.records[n].what.(synced); ok && !m.seen {
-			if m.run == 0 {
-				found = append(found, h.violation("synced", "", "before any run began", 0, n))
-			}
+func checkSynced(j *judge) {
+	j.follow(func(m *memory, n int, what any) {
+		if _, ok := what.(synced); !ok || m.seen {
+			return
+		}
+		if m.run == 0 {
+			j.blame("", "before any run began", 0, n)
+		}
+		for i := range m.keys {
 			if m.running {
-				found = append(found, m.unsynced(n)...)
+				j.blame(j.keys[i].key, m.unsyncedKey(i, n), min(m.began, m.told(i)), n)
 			}
 		}
-		m.step(n)
-	}
-	return found
+	})
 }
 
-// unsynced is what is missing where the informer says that it is synced.
-func (m *memory) unsynced(n int) []*Violation {
-	var found []*Violation
-	for i := range m.keys {
-		if reason := m.unsyncedKey(i, n); reason != "" {
-			found = append(found, m.h.violation("synced", m.h.keys[i].key, reason, min(m.began, m.told(i)), n))
-		}
-	}
-	return found
-}
-
+// unsyncedKey is what is missing of a key where the informer says that it is synced.
 func (m *memory) unsyncedKey(key, n int) string {
 	k, line := &m.keys[key], &m.h.keys[key]
 	at, ok := m.h.at(line, m.began)

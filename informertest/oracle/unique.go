@@ -7,28 +7,21 @@ import (
 )
 
 func unique() Validator {
-	return Validator{
-		Name: "unique",
-		Doc: "What was acknowledged is not told again, unless a call failed, the informer was asked to, or the run goes on from before it. " +
-			"An informer that was asked not to tell of unchanged objects does not.",
-		Check: checkUnique,
-	}
+	return newValidator("unique", "What was acknowledged is not told again, unless a call failed, the informer was asked to, or the run goes on from before it. "+
+		"An informer that was asked not to tell of unchanged objects does not.",
+		checkUnique)
 }
 
-func checkUnique(h *History) []*Violation {
-	var found []*Violation
-	for i := range h.tellings {
-		t := &h.tellings[i]
+func checkUnique(j *judge) {
+	for i := range j.tellings {
+		t := &j.tellings[i]
 		if t.ignored {
-			reason := fmt.Sprintf("%s, which this run was not to tell", t.text())
-			found = append(found, h.violation("unique", t.Key, reason, t.record, t.record))
+			j.blame(t.Key, fmt.Sprintf("%s, which this run was not to tell", t.text()), t.record, t.record)
 		}
-		if t.repeats(h) {
-			reason := fmt.Sprintf("%s, which was acknowledged before", t.text())
-			found = append(found, h.violation("unique", t.Key, reason, h.from(t), t.record))
+		if t.repeats(j.History) {
+			j.blame(t.Key, fmt.Sprintf("%s, which was acknowledged before", t.text()), j.from(t), t.record)
 		}
 	}
-	return found
 }
 
 // repeats reports whether t tells what was acknowledged, without a reason.
