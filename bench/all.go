@@ -28,7 +28,6 @@ type all struct {
 	peersMost   int
 	real        bool
 	quick       bool
-	profile     string
 
 	// heats are those that have tables.
 	heats    []*heat
@@ -37,13 +36,14 @@ type all struct {
 
 func newAll() *all {
 	return &all{
-		settings: newSettings(3, "floor", "floorcopies", "ours", "ourstyped", "clientgo", "controllerruntime", "stores"),
+		settings: newSettings(3, 0, "floor", "floorcopies", "ours", "ourstyped", "clientgo", "controllerruntime", "stores"),
 		pods:     sizes{100_000, 1_000_000}, keys: 1_000_000, burstPods: 10_000, events: 100_000, peersMost: 100_000,
 		limits: race.Limits{IdleInformers: 200},
 	}
 }
 
 func (p *all) flags(f *flag.FlagSet) {
+	p.settings.flags(f)
 	f.Var(&p.pods, "pods", "sizes of the set, with commas between them")
 	f.StringVar(&p.scenarios, "scenarios", "", "only these, with commas between them: "+fmt.Sprint(race.Scenarios))
 	f.StringVar(&p.contestants, "contestants", "", "only those whose name begins with one of these, and the floors")
@@ -53,7 +53,6 @@ func (p *all) flags(f *flag.FlagSet) {
 	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is run once, for ours and the floors, and for cold starts and restarts only")
 	f.BoolVar(&p.real, "real", false, "against a kube-apiserver that is built and started, with pods created in it: 10,000 unless -pods says else")
 	f.BoolVar(&p.quick, "quick", false, "10,000 pods, once, and write no documents")
-	f.StringVar(&p.profile, "profile", "", "write CPU profiles of cold starts and watches to files whose names begin so")
 }
 
 // settle gives what depends on other flags its value.
@@ -119,7 +118,7 @@ func (p *all) served(entries contestants, scenario race.Scenario, size int, serv
 
 // heat is one of a scenario, without variants.
 func (p *all) heat(scenario race.Scenario, size int, hosts ...*host) *heat {
-	h := newHeat(scenario, size, p.runs, hosts...)
+	h := p.newHeat(scenario, size, hosts...)
 	if p.isLarge(h) {
 		h.times = 1
 	}
@@ -130,13 +129,9 @@ func (p *all) heat(scenario race.Scenario, size int, hosts ...*host) *heat {
 func (p *all) join(h *heat, entries contestants, o race.Order) *heat {
 	o.Limits = p.limits
 	for _, e := range entries {
-		if !p.takesPart(e, h) {
-			continue
+		if p.takesPart(e, h) {
+			h.add(e.Entry, e, o)
 		}
-		if o.Profile = ""; p.profile != "" {
-			o.Profile = fmt.Sprintf("%s-%s-%s", p.profile, h.scenario, e.Name)
-		}
-		h.add(e.Entry, e, o)
 	}
 	return h
 }

@@ -8,13 +8,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/rvinformer/informer/bench/race"
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
 // benchmark is a command: what it runs, and what it writes about that.
 type benchmark interface {
 	common() *settings
-	// flags registers the flags that not all benchmarks have.
+	// flags registers the flags of the command.
 	flags(f *flag.FlagSet)
 	// plan returns what is to be run with contestants, in order.
 	plan(contestants) ([]*heat, error)
@@ -25,7 +26,12 @@ type benchmark interface {
 // settings are those of all benchmarks, and what is said of each.
 type settings struct {
 	runs int
+	// pods is the number of objects of a server, or of each resource of one; 0 where the benchmark
+	// has several numbers.
+	pods int
 	docs string
+	// profile is what the names of profiles begin with; there are none if it is empty.
+	profile string
 	// programs are those that have the contestants.
 	programs []string
 
@@ -34,8 +40,8 @@ type settings struct {
 }
 
 // newSettings returns those of a benchmark whose contestants are in programs.
-func newSettings(runs int, programs ...string) settings {
-	return settings{runs: runs, docs: "../docs", programs: programs}
+func newSettings(runs, pods int, programs ...string) settings {
+	return settings{runs: runs, pods: pods, docs: "../docs", programs: programs}
 }
 
 func (s *settings) common() *settings { return s }
@@ -43,15 +49,17 @@ func (s *settings) common() *settings { return s }
 func (s *settings) flags(f *flag.FlagSet) {
 	f.IntVar(&s.runs, "runs", s.runs, "how often each is run; medians are quoted")
 	f.StringVar(&s.docs, "docs", s.docs, "directory of the documents that the tables are written into; none if empty")
+	f.StringVar(&s.profile, "profile", "", "write profiles to files whose names begin so")
+	if s.pods > 0 {
+		f.IntVar(&s.pods, "pods", s.pods, "objects of a server, or of each resource of one")
+	}
 }
 
-// quickFlag registers a flag that makes the plan small, and writes nothing.
-func (s *settings) quickFlag(f *flag.FlagSet, usage string, quicken func()) {
-	f.BoolFunc("quick", usage+"; writes nothing", func(string) error {
-		s.runs, s.docs = 1, ""
-		quicken()
-		return nil
-	})
+// newHeat returns a heat whose variants are run as often as the settings say.
+func (s *settings) newHeat(scenario race.Scenario, size int, hosts ...*host) *heat {
+	h := newHeat(scenario, size, s.runs, hosts...)
+	h.profile = s.profile
+	return h
 }
 
 // execute runs a benchmark and publishes what came out.

@@ -13,19 +13,19 @@ import (
 // clusters has many clusters followed.
 type clusters struct {
 	settings
-	clusters, pods, hugePods, times int
-	idles                           []clustersIdle
+	clusters, hugePods, times int
+	idles                     []clustersIdle
 
 	start, idle, churn *heat
 }
 
 func newClusters() *clusters {
-	return &clusters{settings: newSettings(3, "clusters"), clusters: 200, pods: 200, hugePods: 20_000, times: 1000, idles: clustersIdles}
+	return &clusters{settings: newSettings(3, 200, "clusters"), clusters: 200, hugePods: 20_000, times: 1000, idles: clustersIdles}
 }
 
 func (c *clusters) flags(f *flag.FlagSet) {
+	c.settings.flags(f)
 	f.IntVar(&c.clusters, "clusters", c.clusters, "simulated clusters, each followed in 5 resources")
-	f.IntVar(&c.pods, "pods", c.pods, "objects of each resource")
 	f.IntVar(&c.hugePods, "huge", c.hugePods, "objects of each resource of a cluster that is huge")
 	f.IntVar(&c.times, "times", c.times, "informers that are added and removed")
 }
@@ -114,7 +114,7 @@ func (c *clusters) plan(all contestants) ([]*heat, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.start, c.idle, c.churn = newHeat(race.StartFleet, 0, c.runs), newHeat(race.IdleClusters, 0, c.runs), newHeat(race.ChurnClusters, 0, c.runs)
+	c.start, c.idle, c.churn = c.newHeat(race.StartFleet, 0), c.newHeat(race.IdleClusters, 0), c.newHeat(race.ChurnClusters, 0)
 	for _, s := range clustersStarts {
 		servers := simulated{Options: c.options(s)}
 		if s.huge {
@@ -156,7 +156,7 @@ func (c *clusters) sections() ([]section, error) {
 %d servers ('bench/podserver'), all in one process and each with an address, a certificate
 and connections of its own; and one process that follows %d resources of each, with leases
 of one 'factory.Factory', raw objects, watch-lists and one budget, of 16 MiB where nothing
-else is said. A slow server sends %s bytes a second of each body. The bytes received are counted at
+else is said. A slow server sends %s bytes a second in all. The bytes received are counted at
 the sockets, and no answer is compressed.
 `), c.clusters, len(clusterResources), thousands(podserver.SlowBytes))
 	c.start.table(&b, fmt.Sprintf("Start, %s objects of each resource", thousands(c.pods)), clustersStartColumns...)

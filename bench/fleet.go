@@ -15,12 +15,11 @@ import (
 // fleet has a fleet of clusters followed.
 type fleet struct {
 	settings
-	clusters, kinds, pods, troubled int
-	settle, outage                  time.Duration
-	budget                          int64
-	leases, paged                   bool
-	profile, only                   string
-	heat                            *heat
+	clusters, kinds, troubled int
+	settle, outage            time.Duration
+	leases, paged             bool
+	only                      string
+	heat                      *heat
 }
 
 // fleetSettles is how long a quiet watch-list may last until it is replaced: until a bookmark
@@ -28,26 +27,19 @@ type fleet struct {
 const fleetSettles = 100 * time.Second
 
 func newFleet() *fleet {
-	return &fleet{settings: newSettings(3, "fleet"), clusters: 500, kinds: 50, pods: 20, troubled: 30, settle: fleetSettles, outage: time.Minute, budget: defaultBudget}
+	return &fleet{settings: newSettings(3, 20, "fleet"), clusters: 500, kinds: 50, troubled: 30, settle: fleetSettles, outage: time.Minute}
 }
 
 func (f *fleet) flags(flags *flag.FlagSet) {
+	f.settings.flags(flags)
 	flags.IntVar(&f.clusters, "clusters", f.clusters, "simulated clusters")
 	flags.IntVar(&f.kinds, "kinds", f.kinds, "resources of each, each with an informer")
-	flags.IntVar(&f.pods, "pods", f.pods, "objects of each resource")
 	flags.IntVar(&f.troubled, "troubled", f.troubled, "clusters in trouble: a third dead, a third slow, a third forbidden")
 	flags.DurationVar(&f.settle, "settle", f.settle, "how long the informers of all healthy servers are left alone before their memory is measured")
 	flags.DurationVar(&f.outage, "outage", f.outage, "how long all servers are away; 0 leaves that out")
 	flags.BoolVar(&f.leases, "leases", f.leases, "leases of a factory instead of package fleet")
 	flags.BoolVar(&f.paged, "paged", f.paged, "lists in pages instead of watch-lists")
-	flags.StringVar(&f.profile, "profile", "", "write profiles to files whose names begin so")
 	flags.StringVar(&f.only, "only", "", "only what has this in its name")
-	f.quickFlag(flags, "20 clusters, once, and an outage of 5 s", f.quicken)
-}
-
-// quicken makes the plan small.
-func (f *fleet) quicken() {
-	f.clusters, f.kinds, f.troubled, f.settle, f.outage = 20, 10, 6, 0, 5*time.Second
 }
 
 // fleetCase is one way that a fleet is followed.
@@ -97,7 +89,7 @@ func (f *fleet) servers(c fleetCase) (s simulated) {
 	if c.troubled {
 		var each int
 		each, s.Refuse, s.Swallow = f.inTrouble()
-		add(each, podserver.SlowLink)
+		add(each, podserver.Slow)
 		add(each, podserver.Forbidden)
 	}
 	return s
@@ -111,7 +103,7 @@ func (f *fleet) resources() (names []string) {
 }
 
 func (f *fleet) plan(all contestants) ([]*heat, error) {
-	f.heat = newHeat(race.StartFleet, 0, f.runs)
+	f.heat = f.newHeat(race.StartFleet, 0)
 	for _, c := range fleetCases {
 		if !strings.Contains(c.name, f.only) {
 			continue
@@ -127,12 +119,9 @@ func (f *fleet) plan(all contestants) ([]*heat, error) {
 		if err != nil {
 			return nil, err
 		}
-		order := race.Order{Many: &race.Many{Resources: f.resources(), Paged: f.paged, Budget: f.budget}}
+		order := race.Order{Many: &race.Many{Resources: f.resources(), Paged: f.paged, Budget: defaultBudget}}
 		if c.outage {
 			order.Many.Settle, order.Many.Outage = f.settle, f.outage
-		}
-		if f.profile != "" {
-			order.Profile = f.profile + "-" + strings.ReplaceAll(c.name, " ", "-")
 		}
 		f.heat.addMany(race.Entry{Name: c.name, Floor: fleetFloor}, e, f.servers(c), order)
 	}
@@ -178,7 +167,7 @@ objects, %s, and one budget of %d MiB. The floor is the same lists as plain GETs
 side, and the lists of one server one after the other over one connection. The bytes received are counted at the sockets, and no answer
 is compressed. Both processes share the cores.
 `, f.clusters, f.kinds, thousands(f.clusters*f.kinds), f.pods, map[bool]string{false: "package 'fleet', which discovers them", true: "leases of one 'factory.Factory'"}[f.leases],
-		map[bool]string{false: "watch-lists", true: "lists in pages"}[f.paged], f.budget>>20)))
+		map[bool]string{false: "watch-lists", true: "lists in pages"}[f.paged], defaultBudget>>20)))
 	f.heat.table(&b, "Start", fleetColumns...)
 	if len(f.heat.runs[fleetTroubled])*len(f.heat.runs[fleetFewer]) > 0 {
 		each, refuse, swallow := f.inTrouble()

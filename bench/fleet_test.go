@@ -11,8 +11,7 @@ import (
 // otherwise.
 func TestFleet(t *testing.T) {
 	p := newFleet()
-	p.quicken()
-	p.runs, p.outage = 1, 2*time.Second
+	p.clusters, p.kinds, p.troubled, p.settle, p.runs, p.outage = 20, 10, 6, 0, 1, 2*time.Second
 	document := measured(t, p)
 	require.Contains(t, document, "## A fleet of 20 clusters")
 	require.Contains(t, document, "| × the bare watches |")

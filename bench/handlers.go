@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 
 	"github.com/rvinformer/informer/bench/podserver"
@@ -13,17 +12,11 @@ import (
 // informer of its own.
 type handlers struct {
 	settings
-	pods  int
 	heats []*heat
 }
 
 func newHandlers() *handlers {
-	return &handlers{settings: newSettings(5, "ours", "ourstyped"), pods: 100_000}
-}
-
-func (s *handlers) flags(f *flag.FlagSet) {
-	f.IntVar(&s.pods, "pods", s.pods, "objects of the server")
-	s.quickFlag(f, "10,000 pods, once", func() { s.pods = 10_000 })
+	return &handlers{settings: newSettings(5, 100_000, "ours", "ourstyped")}
 }
 
 // sharedBy are the numbers of handlers.
@@ -46,7 +39,7 @@ func (s *handlers) plan(all contestants) ([]*heat, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := newHeat(race.ColdStart, s.pods, s.runs, host)
+		h := s.newHeat(race.ColdStart, s.pods, host)
 		add := func(name string, n int) {
 			h.add(race.Entry{Name: name, Floor: ownInformer}, e, race.Order{Handlers: n, Holds: true})
 		}

@@ -29,6 +29,8 @@ type heat struct {
 	do func(context.Context, *heat) error
 	// prefix is what a table leaves out of the names of the variants.
 	prefix string
+	// profile is what the names of profiles begin with, if it is not empty.
+	profile string
 	// runs are the results of each variant.
 	runs map[string][]race.Result
 }
@@ -63,7 +65,7 @@ func (h *heat) add(as race.Entry, e contestant, o race.Order) {
 // addAt adds a contestant that obeys an order at a host, if there is one. Where the order has a
 // number of objects, it is of so many of those that the host has.
 func (h *heat) addAt(at *host, as race.Entry, e contestant, o race.Order) {
-	o.Scenario = h.scenario
+	o.Scenario, o.Profile = h.scenario, h.profileOf(as.Name)
 	h.variants = append(h.variants, variant{as, func(ctx context.Context) (race.Result, error) {
 		order := o
 		if at != nil {
@@ -76,7 +78,7 @@ func (h *heat) addAt(at *host, as race.Entry, e contestant, o race.Order) {
 
 // addMany adds a contestant that obeys an order with many servers of its own.
 func (h *heat) addMany(as race.Entry, e contestant, servers simulated, o race.Order) {
-	o.Scenario = h.scenario
+	o.Scenario, o.Profile = h.scenario, h.profileOf(as.Name)
 	h.variants = append(h.variants, variant{as, func(ctx context.Context) (r race.Result, err error) {
 		ctx, cancel := context.WithTimeout(ctx, runTimeout)
 		defer cancel()
@@ -89,6 +91,14 @@ func (h *heat) addMany(as race.Entry, e contestant, servers simulated, o race.Or
 		many.Clusters, many.Control, order.Many = at.Clusters, at.Control, &many
 		return e.run(ctx, order)
 	}})
+}
+
+// profileOf is the file for a profile of a variant, empty if none is wanted.
+func (h *heat) profileOf(name string) string {
+	if h.profile == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s-%s-%s", h.profile, h.scenario, strings.NewReplacer(" ", "-", "/", "-").Replace(name))
 }
 
 func inTurn(ctx context.Context, h *heat) error {

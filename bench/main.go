@@ -54,7 +54,6 @@ func command(ctx context.Context, args []string) error {
 		return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard, handlers or ways", name)
 	}
 	flags := flag.NewFlagSet("bench "+name, flag.ExitOnError)
-	b.common().flags(flags)
 	b.flags(flags)
 	_ = flags.Parse(args) // it exits
 	return execute(ctx, b)

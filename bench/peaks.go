@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 
 	"github.com/rvinformer/informer/bench/podserver"
@@ -12,16 +11,13 @@ import (
 // peaks measures the memory of the typed factories.
 type peaks struct {
 	settings
-	pods int
 	heat *heat
 }
 
-func newPeaks() *peaks { return &peaks{settings: newSettings(3, "factories"), pods: 100_000} }
-
-func (p *peaks) flags(f *flag.FlagSet) { f.IntVar(&p.pods, "pods", p.pods, "number of pods") }
+func newPeaks() *peaks { return &peaks{settings: newSettings(3, 100_000, "factories")} }
 
 func (p *peaks) plan(all contestants) ([]*heat, error) {
-	p.heat = newHeat(race.Factory, p.pods, p.runs, simulatedHost(podserver.Options{Pods: p.pods}))
+	p.heat = p.newHeat(race.Informing, p.pods, simulatedHost(podserver.Options{Pods: p.pods}))
 	for _, e := range all {
 		p.heat.add(e.Entry, e, race.Order{})
 	}

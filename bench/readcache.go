@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,8 +19,8 @@ import (
 // readcache measures caches that can be read.
 type readcache struct {
 	settings
-	pods, stored, million  int
-	only, figures, profile string
+	stored, million int
+	only, figures   string
 
 	heats []*heat
 	// larger has a larger set, for ours alone.
@@ -30,23 +28,22 @@ type readcache struct {
 }
 
 func newReadcache() *readcache {
-	return &readcache{settings: newSettings(3, "readable", "controllerruntime"), pods: 100_000, stored: 20_000}
+	return &readcache{settings: newSettings(3, 100_000, "readable", "controllerruntime"), stored: 20_000}
 }
 
 func (r *readcache) flags(f *flag.FlagSet) {
-	f.IntVar(&r.pods, "pods", r.pods, "objects of the server")
+	r.settings.flags(f)
 	f.IntVar(&r.stored, "stored", r.stored, "objects of a store without an informer")
 	f.IntVar(&r.million, "million", 0, "also run ours once with so many pods; client-go's would take 12 GB for a million")
 	f.StringVar(&r.only, "contestants", "", "only those whose name begins with one of these, with commas between them")
 	f.StringVar(&r.figures, "figures", "", "only these, with commas between them: store, read, informer, operator")
-	f.StringVar(&r.profile, "profile", "", "directory for profiles of the heap and of the CPU of each; none if empty")
 }
 
 func (r *readcache) plan(all contestants) ([]*heat, error) {
 	server := sampleHost(r.pods, warmPods, warmReleases)
 	for _, h := range []*heat{
-		newHeat(race.StoreMemory, r.stored, r.runs), newHeat(race.Reading, r.pods, r.runs),
-		newHeat(race.Informing, r.pods, r.runs, server), newHeat(race.Operator, r.pods, r.runs, server),
+		r.newHeat(race.StoreMemory, r.stored), r.newHeat(race.Reading, r.pods),
+		r.newHeat(race.Informing, r.pods, server), r.newHeat(race.Operator, r.pods, server),
 	} {
 		if r.figures == "" || slices.Contains(strings.Split(r.figures, ","), string(h.scenario)) {
 			r.heats = append(r.heats, h)
@@ -56,7 +53,7 @@ func (r *readcache) plan(all contestants) ([]*heat, error) {
 		begins := func(prefix string) bool { return strings.HasPrefix(e.Name, prefix) }
 		for _, h := range r.heats {
 			if e.TakesPart(h.scenario) && (r.only == "" || slices.ContainsFunc(strings.Split(r.only, ","), begins)) {
-				h.add(e.Entry, e, r.order(h, e))
+				h.add(e.Entry, e, race.Order{Target: race.Target{Objects: h.size}})
 			}
 		}
 	}
@@ -67,17 +64,10 @@ func (r *readcache) plan(all contestants) ([]*heat, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.larger = newHeat(race.Informing, r.million, 1, sampleHost(r.million, warmPods))
-	r.larger.add(race.Entry{Name: "`objectcache` typed"}, ours, r.order(r.larger, ours))
+	r.larger = r.newHeat(race.Informing, r.million, sampleHost(r.million, warmPods))
+	r.larger.times = 1
+	r.larger.add(race.Entry{Name: "`objectcache` typed"}, ours, race.Order{Target: race.Target{Objects: r.million}})
 	return append(slices.Clone(r.heats), r.larger), nil
-}
-
-func (r *readcache) order(h *heat, e contestant) race.Order {
-	o := race.Order{Target: race.Target{Objects: h.size}}
-	if r.profile != "" {
-		o.Profile = filepath.Join(r.profile, fmt.Sprintf("%s-%s", e.Name, h.scenario))
-	}
-	return o
 }
 
 // sampleHost is a simulated server of samples. It has made what it serves before it is followed, so

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 
 	"github.com/rvinformer/informer"
@@ -13,19 +12,11 @@ import (
 // shards compares a set with a half of it.
 type shards struct {
 	settings
-	pods    int
-	profile string
-	half    int // objects in it
-	heat    *heat
+	half int // objects in it
+	heat *heat
 }
 
-func newShard() *shards { return &shards{settings: newSettings(5, "floor", "ours"), pods: 100_000} }
-
-func (s *shards) flags(f *flag.FlagSet) {
-	f.IntVar(&s.pods, "pods", s.pods, "objects of the server")
-	f.StringVar(&s.profile, "profile", "", "write CPU profiles to files whose names begin so")
-	s.quickFlag(f, "10,000 pods, once", func() { s.pods = 10_000 })
-}
+func newShard() *shards { return &shards{settings: newSettings(5, 100_000, "floor", "ours")} }
 
 // shardCase is one way that a set, or a half of it, is read.
 type shardCase struct {
@@ -57,7 +48,7 @@ func (s *shards) plan(all contestants) (_ []*heat, err error) {
 		return nil, err
 	}
 	plain, sharded := simulatedHost(podserver.Options{Pods: s.pods}), simulatedHost(podserver.Options{Pods: s.pods, Sharded: true})
-	s.heat = newHeat(race.ColdStart, s.pods, s.runs, plain, sharded)
+	s.heat = s.newHeat(race.ColdStart, s.pods, plain, sharded)
 	for _, c := range shardCases {
 		e, err := all.named(c.contestant)
 		if err != nil {
@@ -69,9 +60,6 @@ func (s *shards) plan(all contestants) (_ []*heat, err error) {
 		}
 		if c.half {
 			order.Shard, order.Target.Objects = half, s.half
-		}
-		if s.profile != "" {
-			order.Profile = fmt.Sprintf("%s-%s-%v-%v", s.profile, c.contestant, c.half, c.sharded)
 		}
 		s.heat.addAt(at, race.Entry{Name: c.name, Floor: shardFloor}, e, order)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,20 +14,15 @@ import (
 // ways compares the ways to read a set.
 type ways struct {
 	settings
-	pods int
 	// forms are the forms of objects, in order, and heat has each in each way after its floor.
 	forms []string
 	heat  *heat
 }
 
-func newWays() *ways { return &ways{settings: newSettings(3, "floor", "ways"), pods: 20_000} }
-
-func (w *ways) flags(f *flag.FlagSet) {
-	f.IntVar(&w.pods, "pods", w.pods, "pods that are created in the server")
-}
+func newWays() *ways { return &ways{settings: newSettings(3, 20_000, "floor", "ways")} }
 
 func (w *ways) plan(all contestants) ([]*heat, error) {
-	w.heat = newHeat(race.ColdStart, w.pods, w.runs, realHost(w.pods))
+	w.heat = w.newHeat(race.ColdStart, w.pods, realHost(w.pods))
 	for _, e := range all {
 		form, _, ok := strings.Cut(e.Name, ", ")
 		if !ok {

@@ -72,7 +72,7 @@ func TestAbsentServersRefuseOrSwallow(t *testing.T) {
 
 // All connections of a server with a slow link share that link.
 func TestSlowLinkIsShared(t *testing.T) {
-	s, err := Start(Options{Pods: 1, Trouble: SlowLink, Plain: true})
+	s, err := Start(Options{Pods: 1, Trouble: Slow, Plain: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	began, size := time.Now(), 0

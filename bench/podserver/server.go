@@ -98,7 +98,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1), door: newDoor(listener, o.Trouble == SlowLink)}
+	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1), door: newDoor(listener, o.Trouble == Slow)}
 	s.changed.Store(int64(o.Changed))
 	mux := http.NewServeMux()
 	if o.Samples {

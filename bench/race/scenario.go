@@ -45,14 +45,11 @@ const (
 	// StartFleet: an informer for each resource of a fleet, until it was measured in every way.
 	StartFleet Scenario = "fleet"
 
-	// Factory: the informer of a factory, through a list in which nothing changed.
-	Factory Scenario = "factory"
 	// StoreMemory: a readable store is filled, and each object updated ten times.
 	StoreMemory Scenario = "store"
 	// Reading: a filled store is read.
 	Reading Scenario = "read"
-	// Informing: a readable cache with a namespace index, from its start on through a list in which
-	// nothing changed.
+	// Informing: a readable cache, from its start on through a list in which nothing changed.
 	Informing Scenario = "informer"
 	// Operator: the same with controller-runtime's cache, which a controller then reads.
 	Operator Scenario = "operator"

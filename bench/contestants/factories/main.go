@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -25,9 +24,13 @@ func main() {
 			ours bool
 		}{{"`factory/typed`", true}, {"client-go's", false}} {
 			contestants = append(contestants, race.Contestant{
-				Entry: race.Entry{Name: f.name + ", " + form.name, Scenarios: []race.Scenario{race.Factory}},
+				Entry: race.Entry{Name: f.name + ", " + form.name, Scenarios: []race.Scenario{race.Informing}},
 				Run: func(ctx context.Context, o race.Order) (race.Result, error) {
-					return measure(ctx, o, f.ours, form.contentType)
+					return o.Informing(ctx, func(ctx context.Context, loss *race.Loss) (*race.Running, error) {
+						config := loss.Config(&o.Target)
+						config.ContentType = form.contentType
+						return run(ctx, f.ours, config)
+					}, nil)
 				},
 			})
 		}
@@ -35,31 +38,23 @@ func main() {
 	race.Main(contestants...)
 }
 
-func measure(ctx context.Context, o race.Order, ours bool, contentType string) (r race.Result, err error) {
-	loss := &race.Loss{}
-	config := loss.Config(&o.Target)
-	config.ContentType = contentType
+// run runs the informer of a factory.
+func run(ctx context.Context, ours bool, config *rest.Config) (*race.Running, error) {
 	f, err := open(ours, config)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	i := f.Core().V1().Pods().Informer()
 	registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer f.Shutdown()
-	defer cancel()
 	f.StartWithContext(ctx)
-	r.Objects = o.Target.Objects
-	r.Peaks, err = loss.Measure(ctx, registration.HasSyncedChecker().Done(), func() error {
-		if n := len(i.GetStore().ListKeys()); n != o.Target.Objects {
-			return fmt.Errorf("the store has %d objects instead of %d", n, o.Target.Objects)
-		}
-		return nil
-	})
-	return r, err
+	return &race.Running{
+		Synced:  registration.HasSyncedChecker().Done(),
+		Objects: func() (int, error) { return len(i.GetStore().ListKeys()), nil },
+		Wait:    f.Shutdown,
+	}, nil
 }
 
 func open(ours bool, config *rest.Config) (informers.SharedInformerFactory, error) {
