@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,6 +22,7 @@ import (
 	"github.com/rvinformer/informer/sqlsink"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // soon is for how long a test waits for what comes within seconds on an idle machine.
@@ -115,9 +117,15 @@ func TestDemoEndsWithItsContext(t *testing.T) {
 	require.Empty(t, to.Messages())
 }
 
+var forbidSecrets = informertest.Fault{
+	Match:  informertest.Match{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}},
+	Effect: informertest.Status(http.StatusForbidden),
+}
+
 // Whoever stops a mirror before it was complete is told by its exit code.
 func TestInterruptedBeforeItIsSynced(t *testing.T) {
-	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{Wrap: mirrortest.Forbid("secrets")})
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
+	c.Server.Inject(forbidSecrets)
 	ctx, cancel := context.WithCancel(t.Context())
 	to := mirrortest.NewOutput()
 	to.When(func(all string) bool {
@@ -125,7 +133,7 @@ func TestInterruptedBeforeItIsSynced(t *testing.T) {
 	}, cancel)
 	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
 	require.Equal(t, exitFailed, run(ctx, args, to.Screen), to)
-	require.Regexp(t, `mirror: here secrets: 403 Forbidden: secrets is forbidden: not for you; tried again within a minute\n`, to.Messages())
+	require.Regexp(t, `mirror: here secrets: 403 Forbidden: 403 by an injected fault; tried again within a minute\n`, to.Messages())
 	require.Contains(t, to.Messages(), "mirror: here secrets: not synced: 403 Forbidden")
 }
 
@@ -204,7 +212,8 @@ func TestUnreachableConfiguration(t *testing.T) {
 // With --once, what is refused and what is down is reported, and the rest is done.
 func TestOnceReportsWhatFailed(t *testing.T) {
 	t.Parallel()
-	c := mirrortest.NewCluster(t, "here", 200, informertest.Options{Wrap: mirrortest.Forbid("secrets")})
+	c := mirrortest.NewCluster(t, "here", 200, informertest.Options{})
+	c.Server.Inject(forbidSecrets)
 	kubeconfig := mirrortest.Kubeconfig(t, c.Endpoint(), clusters.Endpoint{Name: "gone", Client: mirrortest.Unreachable(t)})
 	path := filepath.Join(t.TempDir(), "mirror.db")
 	to := mirrortest.NewOutput()
@@ -212,7 +221,7 @@ func TestOnceReportsWhatFailed(t *testing.T) {
 
 	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
 	require.Contains(t, to.String(), "6 synced, 2 failed")
-	require.Regexp(t, `here +secrets .*FAILED: 403 Forbidden: secrets is forbidden: not for you`, to.String())
+	require.Regexp(t, `here +secrets .*FAILED: 403 Forbidden: 403 by an injected fault`, to.String())
 	require.Regexp(t, `gone +\(discovery\) .*FAILED: .*connection refused`, to.String())
 	require.Contains(t, to.Messages(), "here secrets: 403 Forbidden")
 

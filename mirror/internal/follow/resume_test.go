@@ -2,8 +2,12 @@ package follow
 
 import (
 	"database/sql"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rvinformer/informer/informertest"
@@ -15,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // mirroredIn is mirrored with a database that it opens and closes.
@@ -180,7 +185,9 @@ func TestAnotherCluster(t *testing.T) {
 		require.NoError(t, err)
 		both = append(both, c)
 	}
-	way := mirrortest.NewGate(t, both[0])
+	var behind atomic.Pointer[url.URL]
+	way := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind.Load()) }, FlushInterval: -1})
+	t.Cleanup(way.Close)
 	db := openFile(t)
 	for i, step := range []struct {
 		cluster                 int
@@ -195,8 +202,10 @@ func TestAnotherCluster(t *testing.T) {
 	} {
 		c := both[step.cluster]
 		c.Server.ResetRequests()
-		way.Lead(c)
-		r := start(t, setting{endpoints: []clusters.Endpoint{{Name: "here", Client: way.Config()}}, sink: db, Config: Config{Resources: []string{"pods"}, BeginAnew: step.beginAnew}})
+		to, err := url.Parse(c.Server.URL())
+		require.NoError(t, err)
+		behind.Store(to)
+		r := start(t, setting{endpoints: []clusters.Endpoint{{Name: "here", Client: &rest.Config{Host: way.URL}}}, sink: db, Config: Config{Resources: []string{"pods"}, BeginAnew: step.beginAnew}})
 		if step.waits {
 			r.says(t, "checkpoint of another source: cluster is")
 			c = both[0]

@@ -1,12 +1,11 @@
-// Package mirrortest has what the tests of mirror share: simulated clusters with gates before them, and
-// screens that remember what was written to them.
+// Package mirrortest has what the tests of mirror share: simulated clusters, and screens that
+// remember what was written to them.
 package mirrortest
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,34 +125,6 @@ func Kubeconfig(t testing.TB, endpoints ...clusters.Endpoint) (path string) {
 	path = filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, path))
 	return path
-}
-
-// Forbid answers every request for a resource with 403, but for discovery.
-func Forbid(resource string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !strings.HasSuffix(r.URL.Path, "/"+resource) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"%s is forbidden: not for you"}`, resource)
-		})
-	}
-}
-
-// Ignore never answers a request for a resource.
-func Ignore(resource string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/"+resource) {
-				<-r.Context().Done()
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
 }
 
 // ChangeAny creates, changes, deletes or recreates an object, and leaves at least one of each kind.
