@@ -98,7 +98,7 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 	p.heal()
 	p.behaviour.set(manners{})
 	p.behaviour.release()
-	p.stableStore.full(0)
+	p.stableStore.oneFails.Store(0)
 	p.process.light(0)
 	if p.process.isDead() {
 		return errors.New("the process is dead")

@@ -13,10 +13,11 @@ import (
 // longestAudit is for how long an audit may wait for its informer.
 const longestAudit = 30 * time.Minute
 
-// audits are those of a script, which run beside what follows them.
+// audits are those of a script, and its redeliveries, which run beside what follows them.
 type audits struct {
 	running sync.WaitGroup
-	// cancel ends them, nil before the first.
+	// ctx is that of all since the last end, nil before the first; cancel ends it.
+	ctx    context.Context
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
@@ -32,48 +33,42 @@ func parseAudit(a *args) action {
 		if p.run == nil || p.subject.Audit == nil || p.lost.Load() || p.travelled.Load() || p.script.judging.Overtaken {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), longestAudit)
-		p.audits.add(cancel)
 		subject, lost, travels := p.subject, p.losses.Load(), p.travels.Load()
-		p.audits.running.Go(func() {
-			defer cancel()
+		p.audits.begin(func(ctx context.Context) error {
 			r, err := subject.Audit(ctx, opts)
 			if r.Differences() > 0 && p.losses.Load() == lost && p.travels.Load() == travels {
-				p.audits.add(nil, fmt.Errorf("an audit of an informer that has lost nothing finds %+v, %v", r, err))
+				return fmt.Errorf("an audit of an informer that has lost nothing finds %+v, %v", r, err)
 			}
+			return nil
 		})
 		return nil
 	}
 }
 
-// add notes how to end an audit, and what one has found.
-func (a *audits) add(cancel context.CancelFunc, found ...error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.found = append(a.found, found...)
-	if before := a.cancel; cancel != nil {
-		a.cancel = func() {
-			if before != nil {
-				before()
-			}
-			cancel()
-		}
+// begin runs an audit, which returns what it has found.
+func (a *audits) begin(audit func(context.Context) error) {
+	if a.ctx == nil {
+		a.ctx, a.cancel = context.WithCancel(context.Background())
 	}
+	ctx, cancel := context.WithTimeout(a.ctx, longestAudit)
+	a.running.Go(func() {
+		defer cancel()
+		if err := audit(ctx); err != nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.found = append(a.found, err)
+		}
+	})
 }
 
 // end ends all audits, and returns what they have found since the last call.
 func (a *audits) end() error {
-	a.mu.Lock()
-	cancel := a.cancel
-	a.cancel = nil
-	a.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if a.ctx == nil {
+		return nil
 	}
+	a.cancel()
 	a.running.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	found := a.found
-	a.found = nil
-	return errors.Join(found...)
+	err := errors.Join(a.found...)
+	a.ctx, a.found = nil, nil
+	return err
 }

@@ -22,44 +22,41 @@ const patience = 10 * time.Second
 
 // counts are what was counted since the mark.
 type counts struct {
-	mu     sync.Mutex
-	told   map[string]int // "added ns/name"
-	calls  int
-	errors int
-	total  int // calls since the beginning
+	mu    sync.Mutex
+	since map[string]int // "added ns/name", and calls and failures
+	total int            // calls since the beginning
 }
+
+// What is counted beside what the handler is told.
+const (
+	calls    = "calls"
+	failures = "errors"
+)
 
 func (c *counts) tell(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told[what]++
-	c.calls++
+	c.since[what]++
+	c.since[calls]++
 	c.total++
 }
 
 func (c *counts) failed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.errors++
+	c.since[failures]++
 }
 
 func (c *counts) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.told)
-	c.calls, c.errors = 0, 0
+	clear(c.since)
 }
 
 func (c *counts) of(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.told[what]
-}
-
-func (c *counts) all() (calls, errors int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.calls, c.errors
+	return c.since[what]
 }
 
 func (c *counts) sum() int {
@@ -83,14 +80,8 @@ var measures = map[string]func(p *player) int{
 	"unlimited": func(p *player) int {
 		return p.requests(func(r informertest.Request) bool { return r.Verb == "list" && r.Options.Limit == 0 })
 	},
-	"errors": func(p *player) int {
-		_, errors := p.counts.all()
-		return errors
-	},
-	"calls": func(p *player) int {
-		calls, _ := p.counts.all()
-		return calls
-	},
+	failures: func(p *player) int { return p.counts.of(failures) },
+	calls:    func(p *player) int { return p.counts.of(calls) },
 }
 
 // asksForAll reports whether a request is a list or a watch-list, and not the question whether the

@@ -81,7 +81,7 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 	about.Seed, about.InMemory = opts.Seed, !opts.Loopback
 	p := &player{
 		script: s, maker: maker, dice: newDice(opts.Seed), stableStore: &stableStore{}, config: defaultConfig(),
-		result: &Result{}, counts: counts{told: map[string]int{}},
+		result: &Result{}, counts: counts{since: map[string]int{}},
 	}
 	p.behaviour = &behaviour{dice: p.dice, lose: p.lose, over: make(chan struct{})}
 	about.Wrap = p.inspect

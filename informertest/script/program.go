@@ -179,7 +179,7 @@ func (p *player) kill(ctx context.Context) error {
 func parseFull(a *args) action {
 	n := a.count()
 	return func(_ context.Context, p *player) error {
-		p.stableStore.full(n)
+		p.stableStore.oneFails.Store(int64(n))
 		return nil
 	}
 }

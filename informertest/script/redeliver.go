@@ -24,18 +24,16 @@ func parseRedeliver(a *args) action {
 		if p.run == nil || p.subject.Redeliver == nil {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), longestAudit)
-		p.audits.add(cancel)
 		subject, travels := p.subject, p.travels.Load()
 		done := p.oracle.Redelivering()
-		p.audits.running.Go(func() {
-			defer cancel()
+		p.audits.begin(func(ctx context.Context) error {
 			err := subject.Redeliver(ctx, opts)
 			// Without an order of versions, it does not wait for what the watch is yet to bring.
 			ordered := !p.script.server.OpaqueVersions && !p.script.judging.Overtaken
 			if err == nil && opts.Keys == nil && p.travels.Load() == travels && ordered {
 				done()
 			}
+			return nil
 		})
 		return nil
 	}

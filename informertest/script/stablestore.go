@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
@@ -29,7 +30,7 @@ func (s checkpointStore) Load(context.Context) (io.ReadCloser, error) {
 
 func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) (err error) {
 	defer func() { s.tried(err) }()
-	begun := s.stableStore.size()
+	begun := len(s.stableStore.content())
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 		return err
 	case !s.burn():
 		return errDead
-	case s.dice.one(s.stableStore.oneFails()):
+	case s.dice.one(int(s.stableStore.oneFails.Load())):
 		return errScript
 	}
 	kept := s.ifAlive(func() {
@@ -113,21 +114,16 @@ var noEntries = func() []byte {
 
 // stableStore is where the checkpoint survives.
 type stableStore struct {
+	oneFails atomic.Int64 // in how many savings; 0: none
+
 	mu    sync.Mutex
 	bytes []byte // nil: none was saved
-	fails int    // one in how many savings; 0: none
 }
 
 func (s *stableStore) content() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bytes
-}
-
-func (s *stableStore) size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.bytes)
 }
 
 // put replaces what there was, but for what was added since it had that size.
@@ -147,16 +143,4 @@ func (s *stableStore) add(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = slices.Concat(s.bytes, b)
-}
-
-func (s *stableStore) oneFails() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.fails
-}
-
-func (s *stableStore) full(oneIn int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fails = oneIn
 }
