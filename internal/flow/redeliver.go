@@ -171,19 +171,25 @@ func (f *Flow) Text() string {
 	return a.job.Text()
 }
 
-// Restore takes a redelivery over from a checkpoint, if there is none. Here tells that it is of the
-// same objects.
+// Restore has the next run go on with the redelivery of a checkpoint, or with none if text is empty:
+// another process may have gone on with the one that a run before has left. Here tells that it is of
+// the same objects.
 func (f *Flow) Restore(text string, here bool) {
-	job, err := redelivery.Parse(text, here)
-	if err != nil {
-		f.Report.Fail(err)
-		return
+	var restored *again
+	if text != "" {
+		job, err := redelivery.Parse(text, here)
+		if err != nil {
+			f.Report.Fail(err)
+			return
+		}
+		restored = &again{job: job, done: make(chan struct{})}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.again == nil {
-		f.again = &again{job: job, done: make(chan struct{})}
+	if f.again != nil {
+		f.finishRedelivery(f.again, api.ErrStopped)
 	}
+	f.again = restored
 }
 
 // saveRedelivery has the checkpoint saved soon.

@@ -94,8 +94,8 @@ type left struct {
 type Redelivery interface {
 	// Text returns how far it has come, empty if there is none.
 	Text() string
-	// Restore is called with the text of the checkpoint. Here tells that the checkpoint is of all
-	// that is followed, and of no more.
+	// Restore is called with the text of the checkpoint, empty if that has none, which counts from
+	// then on. Here tells that the checkpoint is of all that is followed, and of no more.
 	Restore(text string, here bool)
 }
 

@@ -698,6 +698,42 @@ func TestASecondRunAfterAFailedSaveAndAKilledReplica(t *testing.T) {
 	})
 }
 
+// A Run goes on with the redelivery that another replica has left, and with none if that has ended
+// it.
+func TestASecondRunAfterTheRedeliveryOfAnotherReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(4)...)
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		first, other := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}), harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		lead := func(i informer.ResourceVersionInformer, redeliver ...string) {
+			stop := w.Run(i)
+			time.Sleep(time.Minute)
+			if len(redeliver) == 0 {
+				stop()
+				return
+			}
+			done := make(chan error)
+			go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: redeliver, PerSecond: 1}) }()
+			time.Sleep(time.Second / 2) // it has come to the second one
+			stop()
+			require.ErrorIs(t, <-done, informer.ErrStopped)
+		}
+		lead(first, "a/0000", "a/0001")
+		lead(other)
+		r.Forget()
+		lead(first)
+		require.Empty(t, r.Events(), "the other one has ended it")
+
+		lead(first, "a/0000", "a/0001")
+		lead(other)
+		lead(other, "a/0002", "a/0003")
+		r.Forget()
+		lead(first)
+		require.Equal(t, []string{"update a/0003"}, r.Events())
+		require.Nil(t, first.Status().Redelivery)
+	})
+}
+
 // savedCheckpoint calls saved at the end of each Save.
 type savedCheckpoint struct {
 	harness.MemoryCheckpoint
