@@ -196,7 +196,10 @@ func (s *lockedStore) vouch(ctx context.Context, metadata map[string]string, obj
 		ResourceOnly:    resume == "" || cluster != "" || s.subject.unanswered,
 		Empty:           empty && checkpoint.SourceFrom(metadata).Shard == "", // others have what is not in the shard
 	})
-	if a.Identity != server.Another {
+	switch {
+	case ctx.Err() != nil: // it may have no answer for that reason alone
+		return context.Cause(ctx)
+	case a.Identity != server.Another:
 		return nil
 	}
 	return &api.CheckpointSourceError{Differences: []api.CheckpointSourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -115,6 +116,31 @@ func TestCheckpointOfAnotherClusterIsRecognizedByItsObjects(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Run that ends while it asks the server which cluster the checkpoint is of leaves that question to
+// the next Run.
+func TestCheckpointOfAnotherClusterIsRecognizedAfterARunThatEndsWhileItAsks(t *testing.T) {
+	inTwoClusters(t, true, func(t *testing.T, c *twoClusters) {
+		s := c.Lived(&harness.Recorder{})
+		before := s.Bytes()
+		c.replace()
+		ctx, cancel := context.WithCancel(t.Context())
+		s.OnLoad = func(context.Context) (io.ReadCloser, error) {
+			cancel() // and the store does not look at its context
+			return nil, harness.ErrPass
+		}
+		r := &harness.Recorder{}
+		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s})
+		i.RunWithContext(ctx)
+		s.OnLoad = nil
+		stop := c.Run(i)
+		time.Sleep(time.Minute)
+		require.Empty(t, r.Events())
+		harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
+		stop()
+		require.Equal(t, before, s.Bytes(), "it is another's")
+	})
 }
 
 // A checkpoint without a resource version is recognized as well: the informer would list.
