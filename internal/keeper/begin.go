@@ -25,6 +25,9 @@ func (k *Keeper) open(ctx context.Context, acknowledged string) (resume string) 
 		}
 		return failure
 	}) {
+		if last != "" { // this run writes nothing, and what the last one has written may be in the store
+			k.writer = last
+		}
 		return ""
 	}
 	k.Versions.Confine(k.Shard) // first: another informer may have followed less

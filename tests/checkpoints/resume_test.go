@@ -698,6 +698,55 @@ func TestASecondRunAfterAFailedSaveAndAKilledReplica(t *testing.T) {
 	})
 }
 
+// A Run that ends before it reads the checkpoint does not have the next one take a save of the Run
+// before, which has failed and is there all the same, for that of another process.
+func TestASecondRunAfterASaveThatFailedButIsThere(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r, s := &harness.Recorder{}, &landingCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(90 * time.Second)
+		stop()
+		s.lands.Store(true)
+		stop = w.Run(i)
+		w.CreatePods("a/new")
+		time.Sleep(90 * time.Second)
+		require.Contains(t, harness.ReadSaved(t, s.Bytes()).Versions, "a/new")
+		s.OnSave = func(context.Context, int) error { return errors.New("full") }
+		w.UpdatePod("a/new", "changed")
+		w.DeletePods("a/0001")
+		synctest.Wait()
+		w.RequireState(r)
+		stop()
+		s.OnSave = nil
+		s.lands.Store(false)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		i.RunWithContext(ctx)
+		r.Forget()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		require.Empty(t, r.Events(), "it knows all of that")
+	})
+}
+
+// landingCheckpoint returns an error once it has saved, while lands is set.
+type landingCheckpoint struct {
+	harness.MemoryCheckpoint
+	lands atomic.Bool
+}
+
+func (s *landingCheckpoint) Save(ctx context.Context, write func(io.Writer) error) error {
+	if err := s.MemoryCheckpoint.Save(ctx, write); err != nil {
+		return err
+	}
+	if s.lands.Load() {
+		return errors.New("sync of the directory")
+	}
+	return nil
+}
+
 // A Run goes on with the redelivery that another replica has left, and with none if that has ended
 // it.
 func TestASecondRunAfterTheRedeliveryOfAnotherReplica(t *testing.T) {
