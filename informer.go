@@ -419,6 +419,7 @@ func newResourceVersionInformer(name string, config checkedConfig) *resourceVers
 			Cluster:   &r.setup.Cluster,
 			Shard:     config.Shard,
 			Report:    &r.setup.Report,
+			Extra:     config.ExtraStore != nil,
 		}, &config.Storage.versions)
 	}
 	options.Objects = r.objects

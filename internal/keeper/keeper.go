@@ -45,7 +45,7 @@ type Locker interface {
 }
 
 // Options are what a Keeper and Snapshots need. All are required but for BeginAnew, Interval,
-// Changes, Backoff and Shard.
+// Changes, Backoff, Shard and Extra.
 type Options struct {
 	Store Store
 	// BeginAnew has content replaced that is not this informer's.
@@ -62,6 +62,9 @@ type Options struct {
 	// Shard is the one that is followed.
 	Shard  api.Shard
 	Report *report.Report
+	// Extra tells that the process itself keeps what every run has read. After another process has
+	// written to the store, what is known is kept beside that, and listed, so that nothing stays there.
+	Extra bool
 }
 
 // Keeper loads the checkpoint when a run begins, and saves it. Begin, Run and End are called one

@@ -77,14 +77,16 @@ func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
 // adopt acts on a verdict, and returns the resource version to go on from.
 func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	gaps := f.gaps
+	isBeside := k.left.unsaved || k.Extra && k.hold.loaded // what is known is kept, too
 	if v.use == useAll {
-		if k.left.unsaved {
-			f.content.DoubtMissing(k.Versions)
+		if isBeside {
+			k.Versions.AdoptBeside(f.content, k.Shard)
+		} else {
+			k.Versions.Adopt(f.content)
 		}
-		k.Versions.Adopt(f.content)
 		gaps = k.gaps() // to adopt is an edit
 		k.savedEdits, k.saved.cluster = k.Versions.Edits(), v.cluster
-		if k.journal != nil && f.content.Appendable && v.has == sameShard && !k.left.unsaved {
+		if k.journal != nil && f.content.Appendable && v.has == sameShard && !isBeside {
 			metadata := f.content.Metadata
 			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
 			k.journal.Sign(k.writer, metadata[checkpoint.MetadataResourceVersion], metadata[checkpoint.MetadataRedelivery])
@@ -106,7 +108,7 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	switch {
 	case v.claims == "":
 		return ""
-	case v.has == partOfShard, v.has == widerShard && f.content.HasDeadLetters(), k.left.unsaved:
+	case v.has == partOfShard, v.has == widerShard && f.content.HasDeadLetters(), isBeside:
 		// A dead letter may be of an object outside the shard that another one of its name in the
 		// shard has replaced, and no watch from there tells the end of objects that the checkpoint
 		// lacks. The list that is needed must not be older.

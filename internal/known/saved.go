@@ -137,19 +137,41 @@ func (v *Versions) Adopt(s Saved) {
 	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
 }
 
-// DoubtMissing adds the keys that v has and the checkpoint lacks, which a run could not save, to those
-// that the handler may have begun to take in.
-func (s *Saved) DoubtMissing(v *Versions) {
+// AdoptBeside is Adopt for an informer of a shard that keeps what it knows of that: the keys that the
+// checkpoint lacks are ones that the handler may have begun to take in, and so are those that were that
+// before.
+func (v *Versions) AdoptBeside(s Saved, shard api.Shard) {
+	missing, unsettled := v.missing(s)
+	v.Adopt(s)
+	v.Confine(shard) // first: the keys without a version may be of another shard, and these are not
+	for _, key := range missing {
+		v.Settle(key, false)
+	}
+	for _, key := range unsettled {
+		if _, exists := v.Get(key); exists {
+			v.Settle(key, false)
+		}
+	}
+}
+
+// missing returns the keys that a checkpoint lacks, and those of Unsettled that it has.
+func (v *Versions) missing(s Saved) (missing, unsettled []string) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	lacks := func(key string) bool { return !s.table.Compare(key, keytable.Version{}).Known }
 	for key := range v.reading().All() {
-		if !s.table.Compare(key, keytable.Version{}).Known {
-			s.doubt(strings.Clone(key))
+		if lacks(key) {
+			missing = append(missing, strings.Clone(key))
 		}
 	}
 	for key := range v.unsettled.all() {
-		s.doubt(key)
+		if lacks(key) {
+			missing = append(missing, key)
+		} else {
+			unsettled = append(unsettled, key)
+		}
 	}
+	return missing, unsettled
 }
 
 func (s *Saved) doubt(key string) {

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -519,6 +520,41 @@ func TestASecondRunAfterAFailedSaveAndAnotherReplica(t *testing.T) {
 	})
 }
 
+// What a Run of a shard could not save is kept also beside what a replica has saved that follows more:
+// it is of the shard, though its objects do not say so any more.
+func TestASecondRunOfAShardAfterAFailedSaveAndAnotherReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		shard := informer.Shard{Key: informer.ShardByUID}.Split(2)[0]
+		var full atomic.Bool
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
+			if full.Load() {
+				return errors.New("full")
+			}
+			return nil
+		}}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Shard: shard})
+		stop := w.Run(i)
+		time.Sleep(90 * time.Second)
+		full.Store(true)
+		var unsaved []string
+		for before := len(r.State()); len(r.State()) == before; synctest.Wait() { // until one is in the shard
+			unsaved = append(unsaved, fmt.Sprintf("a/unsaved-%d", len(unsaved)))
+			w.CreatePods(unsaved[len(unsaved)-1])
+		}
+		stop()
+		full.Store(false)
+		w.DeletePods(unsaved...)
+		w.Compact()
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		stop()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		w.RequireState(r)
+	})
+}
+
 // What a Run knows whose journal and last save have failed is in the store before the next Run can
 // list, so that a kill forgets nothing.
 func TestASecondRunWritesWhatAFailedSaveLacks(t *testing.T) {
@@ -781,6 +817,44 @@ func TestASecondRunAfterTheRedeliveryOfAnotherReplica(t *testing.T) {
 		require.Equal(t, []string{"update a/0003"}, r.Events())
 		require.Nil(t, first.Status().Redelivery)
 	})
+}
+
+// An ExtraStore, which is the process's own, has what has changed while another replica led.
+func TestASecondRunBringsAnExtraStoreUpToDate(t *testing.T) {
+	for name, journaled := range map[string]bool{"with a journal": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				path, memory := filepath.Join(t.TempDir(), "pods"), &harness.MemoryCheckpoint{}
+				r, extra := &harness.Recorder{}, cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
+				follow := func(extra informer.ExtraStore) informer.ResourceVersionInformer {
+					c := informer.InformerConfig{Handler: r, Checkpoint: memory, ExtraStore: extra}
+					if journaled {
+						c.Checkpoint = informer.FileCheckpoint(path)
+					}
+					return harness.Follow(w, c)
+				}
+				i := follow(extra)
+				lead := func(i informer.ResourceVersionInformer) {
+					stop := w.Run(i)
+					time.Sleep(time.Minute)
+					w.RequireState(r)
+					stop()
+				}
+				lead(i)
+				stop := w.Run(follow(nil))
+				time.Sleep(time.Minute)
+				w.DeletePods("a/0001")
+				w.CreatePods("a/new")
+				time.Sleep(time.Minute)
+				stop()
+				lead(i)
+				keys := extra.ListKeys()
+				slices.Sort(keys)
+				require.Equal(t, []string{"a/0000", "a/0002", "a/new"}, keys)
+			})
+		})
+	}
 }
 
 // savedCheckpoint calls saved at the end of each Save.
