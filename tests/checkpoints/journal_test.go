@@ -29,6 +29,10 @@ type disk struct {
 	full  atomic.Bool
 	// readOnly has all fail, and nothing written.
 	readOnly atomic.Bool
+	// lands has all return an error once it is written.
+	lands atomic.Bool
+	// loads, if set, is called when it is read.
+	loads atomic.Pointer[func()]
 	// broken tells that an Append has failed, and that no Save has returned nil since; behind counts
 	// what was appended meanwhile.
 	broken atomic.Bool
@@ -54,7 +58,22 @@ func (d *disk) Append(ctx context.Context, b []byte) error {
 		d.broken.Store(true)
 		return errors.Join(errors.New("no space left"), d.CheckpointAppender.Append(ctx, b[:len(b)/2]))
 	}
-	return d.CheckpointAppender.Append(ctx, b)
+	return d.landed(d.CheckpointAppender.Append(ctx, b))
+}
+
+func (d *disk) landed(err error) error {
+	if err == nil && d.lands.Load() {
+		return errors.New("written all the same")
+	}
+	return err
+}
+
+func (d *disk) Load(ctx context.Context) (io.ReadCloser, error) {
+	if loads := d.loads.Load(); loads != nil {
+		(*loads)()
+		ctx = context.WithoutCancel(ctx)
+	}
+	return d.CheckpointStore.Load(ctx)
 }
 
 func (d *disk) Save(ctx context.Context, write func(io.Writer) error) error {
@@ -65,7 +84,7 @@ func (d *disk) Save(ctx context.Context, write func(io.Writer) error) error {
 	if err == nil {
 		d.broken.Store(false)
 	}
-	return err
+	return d.landed(err)
 }
 
 // handlersOf are the two kinds of handlers, with a function that is called for each key.

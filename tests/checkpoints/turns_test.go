@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,9 +22,11 @@ import (
 	"github.com/rvinformer/informer/tests/harness"
 )
 
-// Two replicas with one checkpoint take turns, each with the same informer in all its terms until it
-// is killed. The handler's data is right in each term, but for objects that only a replica knows which
-// could not save them: it is right again when that one has led again. INFORMER_TORTURE runs n seeds.
+// Three replicas with one checkpoint take turns, each with the same informer in all its terms until it
+// is killed. Saves may fail, and be there all the same, runs may end before they have begun, and the
+// handler refuses some objects. Its data is right in each term, but for dead letters, and for objects
+// that only a replica knows which could not save them: it is right again when that one has led again.
+// INFORMER_TORTURE runs n seeds.
 func TestReplicasTakeTurns(t *testing.T) {
 	from, seeds := harness.EnvInt("INFORMER_TORTURE_FROM", 1), harness.EnvInt("INFORMER_TORTURE", 10)
 	for seed := from; seed < from+seeds; seed++ {
@@ -32,65 +37,87 @@ func TestReplicasTakeTurns(t *testing.T) {
 						World: w, Dice: harness.Dice{Rand: rand.New(rand.NewPCG(uint64(seed), 1))},
 						path: filepath.Join(t.TempDir(), "pods"), journaled: journaled,
 					}
+					r.refuseAgain(0)
 					r.memory.OnSave = func(context.Context, int) error {
 						if r.full.Load() {
 							return errors.New("full")
 						}
 						return nil
 					}
+					r.handler.Fail = r.refuse
 					for range 4 + r.N(8) {
 						r.change(r.N(12))
 						if r.One(2) {
 							w.Compact()
 						}
-						r.term(r.N(2))
+						if r.One(4) {
+							r.turnAway(r.N(3))
+						}
+						r.term(r.N(3))
 					}
 					r.term(0)
+					r.refuseAgain(0)
+					stop := r.Run(r.informer(0))
+					time.Sleep(time.Minute)
+					for _, letter := range r.informers[0].DeadLetters() {
+						require.NoError(t, r.informers[0].Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{letter.Key}}))
+					}
+					r.RequireState(&r.handler.Recorder)
+					require.Empty(t, r.informers[0].DeadLetters())
+					stop()
 				})
 			})
 		}
 	}
 }
 
-// replicas are two processes that write to one place. The saves of the first one may fail.
+// replicas are three processes that write to one place. The saves of the first one may fail.
 type replicas struct {
 	*harness.World
 	harness.Dice
-	handler   harness.Recorder
+	handler   harness.Batches
 	path      string
 	journaled bool
-	memory    harness.MemoryCheckpoint
+	memory    landingCheckpoint
 	// full has the saves of memory fail.
 	full atomic.Bool
+	// refused are the keys that the handler refuses.
+	refused atomic.Pointer[map[string]bool]
 
-	informers [2]informer.ResourceVersionInformer
-	disks     [2]*disk
+	informers [3]informer.ResourceVersionInformer
+	disks     [3]*disk
 	// unsaved tells that the first replica knows what it could not save.
 	unsaved bool
 }
 
 // term is the time for which a replica leads.
 func (r *replicas) term(n int) {
-	if r.informers[n] == nil {
-		r.start(n)
-	}
-	stop := r.Run(r.informers[n])
+	i := r.informer(n)
+	stop := r.Run(i)
 	time.Sleep(time.Minute)
 	r.change(r.N(8))
+	if r.One(3) {
+		go i.Redeliver(r.T.Context(), informer.RedeliverOptions{PerSecond: 1 + r.N(3)})
+	}
 	time.Sleep(time.Duration(r.N(70)) * time.Second)
-	fails := n == 0 && r.One(3)
-	if fails {
+	fails, lands := n == 0 && r.One(3), false
+	switch {
+	case fails:
 		r.fail(true)
+	case r.One(4):
+		lands = true
+		r.land(n, true)
 	}
 	r.change(r.N(8))
 	time.Sleep(time.Duration(1+r.N(10)) * time.Second)
 	synctest.Wait()
 	if n == 0 || !r.unsaved {
-		r.RequireState(&r.handler)
+		r.requireState(i)
 	}
 	content := r.read()
 	stop()
-	switch killed := r.journaled && !fails && !(n == 0 && r.unsaved) && r.One(4); {
+	r.land(n, false)
+	switch killed := r.journaled && !fails && !lands && !(n == 0 && r.unsaved) && r.One(4); {
 	case fails:
 		r.fail(false)
 		r.unsaved = true
@@ -100,6 +127,65 @@ func (r *replicas) term(n int) {
 	case n == 0:
 		r.unsaved = false
 	}
+	r.refuseAgain(r.N(4))
+}
+
+// turnAway has a replica run that is no leader any more before it begins, or while it reads.
+func (r *replicas) turnAway(n int) {
+	i := r.informer(n)
+	ctx, cancel := context.WithCancel(r.T.Context())
+	defer cancel()
+	if r.One(2) {
+		cancel()
+	}
+	loads := func() { cancel() }
+	r.disks[n].loads.Store(&loads)
+	defer r.disks[n].loads.Store(nil)
+	r.memory.OnLoad = func(context.Context) (io.ReadCloser, error) {
+		cancel() // and the store does not look at its context
+		return nil, harness.ErrPass
+	}
+	defer func() { r.memory.OnLoad = nil }()
+	i.RunWithContext(ctx)
+}
+
+// requireState requires that the handler's data is right but for what it refuses and for dead letters.
+func (r *replicas) requireState(i informer.ResourceVersionInformer) {
+	want, err := r.ResourceVersions(harness.Pods, "")
+	require.NoError(r.T, err)
+	got := r.handler.State()
+	except := maps.Clone(*r.refused.Load())
+	for _, letter := range i.DeadLetters() {
+		except[letter.Key] = true
+	}
+	for key := range except {
+		delete(want, key)
+		delete(got, key)
+	}
+	require.Equal(r.T, want, got, "without %v; it was told:\n%s", except, strings.Join(r.handler.Events(), "\n"))
+}
+
+// refuse is what the handler returns.
+func (r *replicas) refuse(batch []string) error {
+	var failed informer.FailedEvents
+	for n, event := range batch {
+		if (*r.refused.Load())[strings.Fields(event)[1]] {
+			failed = append(failed, informer.FailedEvent{Index: n, Err: errors.New("refused")})
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return failed
+}
+
+// refuseAgain chooses up to most keys that the handler refuses from now on.
+func (r *replicas) refuseAgain(most int) {
+	refused := map[string]bool{}
+	for range most {
+		refused[fmt.Sprintf("a/pod-%d", r.N(8))] = true
+	}
+	r.refused.Store(&refused)
 }
 
 func (r *replicas) read() []byte {
@@ -110,14 +196,24 @@ func (r *replicas) read() []byte {
 	return content
 }
 
-// start begins a process.
-func (r *replicas) start(n int) {
+// informer returns that of a process, which begins if it was killed.
+func (r *replicas) informer(n int) informer.ResourceVersionInformer {
+	if r.informers[n] != nil {
+		return r.informers[n]
+	}
 	r.disks[n] = newDisk(r.path)
 	var s informer.CheckpointStore = r.disks[n]
 	if !r.journaled {
 		s = &r.memory
 	}
-	r.informers[n] = harness.Follow(r.World, informer.InformerConfig{Handler: &r.handler, Checkpoint: s})
+	r.informers[n] = harness.Follow(r.World, informer.InformerConfig{BatchHandler: &r.handler, MaxAttempts: 3, Checkpoint: s})
+	return r.informers[n]
+}
+
+// land has all saves of a replica return an error once they are there, or none.
+func (r *replicas) land(n int, lands bool) {
+	r.disks[n].lands.Store(lands)
+	r.memory.lands.Store(lands)
 }
 
 // fail has all saves of the first replica fail, or none.
