@@ -73,13 +73,15 @@ var (
 	}
 )
 
-// check says what is wrong with the column.
-func (c Column) check() error {
+// check says what is wrong with the column behind others.
+func (c Column) check(others []Column) error {
 	switch {
 	case !columnName.MatchString(c.Name):
 		return fmt.Errorf("column %q: a name has small letters, digits and _", c.Name)
 	case slices.Contains(ownColumns, c.Name):
 		return fmt.Errorf("column %s: the table has another one of this name", c.Name)
+	case slices.ContainsFunc(others, func(o Column) bool { return o.Name == c.Name }):
+		return fmt.Errorf("column %s: there are two columns of this name", c.Name)
 	case !fieldpath.Valid(c.Path), strings.ContainsAny(c.Path, `"`):
 		return fmt.Errorf("column %s: %q is no path", c.Name, c.Path)
 	case c.kind().postgres == "":

@@ -154,3 +154,20 @@ func TestColumnsThatMakeNoSense(t *testing.T) {
 		require.ErrorContains(t, err, tt.want)
 	}
 }
+
+// Two columns of one name are refused before anything is touched, and the error names the column.
+func TestColumnsOfOneName(t *testing.T) {
+	overBoth(t, func(t *testing.T, address string) {
+		for _, second := range []sqlsink.Column{columns[0], {Name: "node", Path: "spec.node", Type: sqlsink.JSON}} {
+			_, err := sqlsink.Open(t.Context(), sqlsink.Config{Address: address, Columns: []sqlsink.Column{columns[0], columns[1], second}})
+			require.EqualError(t, err, "sqlsink: column node: there are two columns of this name")
+		}
+		path, isFile := strings.CutPrefix(address, "sqlite:")
+		if isFile {
+			require.NoFileExists(t, path)
+		} else {
+			require.Equal(t, []string{"<nil>"}, query(t, address, `SELECT to_regclass('objects')`))
+		}
+		require.NoError(t, open(t, sqlsink.Config{Address: address, Columns: columns}).Close())
+	})
+}

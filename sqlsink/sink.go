@@ -32,8 +32,8 @@ func Open(ctx context.Context, config Config) (_ *Sink, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlsink: %w", err)
 	}
-	for _, c := range config.Columns {
-		if err := c.check(); err != nil {
+	for i, c := range config.Columns {
+		if err := c.check(config.Columns[:i]); err != nil {
 			return nil, fmt.Errorf("sqlsink: %w", err)
 		}
 	}
