@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,9 @@ type Config struct {
 // sqliteScheme is before the path of a file in an address.
 const sqliteScheme = "sqlite:"
 
+// postgresForm is that of a URL, or of keyword=value.
+var postgresForm = regexp.MustCompile(`^(postgres(ql)?://|\s*[^:/@. =]+=)`)
+
 var (
 	errAddress = errors.New("the address is none of a database: it must be like postgres://user@host:5432/name, or host=... dbname=..., or " +
 		sqliteScheme + "FILE (it is not repeated here, for it may have a password in it)")
@@ -53,19 +57,13 @@ func parseAddress(address string) (postgres *pgxpool.Config, file string, err er
 	case isFile && file != "":
 		return nil, file, nil
 	case isFile:
-	case strings.HasPrefix(address, "postgres://"), strings.HasPrefix(address, "postgresql://"), isKeywords(address):
+	case postgresForm.MatchString(address):
 		if postgres, err = pgxpool.ParseConfig(address); err != nil {
 			return nil, "", errPostgresAddress
 		}
 		return postgres, "", nil
 	}
 	return nil, "", errAddress
-}
-
-// isKeywords reports whether an address has the form keyword=value.
-func isKeywords(address string) bool {
-	keyword, _, found := strings.Cut(strings.TrimSpace(address), "=")
-	return found && !strings.ContainsAny(keyword, ":/@. ")
 }
 
 // nameOf is the address of a database, without a password.

@@ -19,7 +19,7 @@ type postgres struct {
 	reader
 	alone    bool // there is no other writer
 	pool     *pgxpool.Pool
-	presence *presence
+	presence *pgxpool.Pool
 	tables   uint32      // the object identifier of the table objects, which tells these tables from those of another schema
 	reign    int64       // see reignOf
 	shaken   atomic.Bool // a connection was lost: perhaps that of the presence too
@@ -91,8 +91,7 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 	if p.tables, err = preparePostgres(ctx, p.db, config.Columns); err != nil {
 		return nil, err
 	}
-	p.presence = newPresence(pool.ConnConfig, p.tables, p.alone)
-	if err := p.presence.Renew(ctx); err != nil {
+	if err := p.openPresence(ctx, pool); err != nil {
 		return nil, err
 	}
 	if !p.alone {
@@ -111,7 +110,7 @@ func (p *postgres) Close() (err error) {
 		p.pool.Close()
 	}
 	if p.presence != nil {
-		p.presence.End()
+		p.presence.Close()
 	}
 	return err
 }

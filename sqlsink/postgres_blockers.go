@@ -22,7 +22,7 @@ func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()
 	var ending sync.WaitGroup
 	ending.Go(func() {
 		_ = wait.PollUntilContextCancel(ctx, blockedPatience, false, func(ctx context.Context) (bool, error) {
-			conn, err := pgx.ConnectConfig(ctx, p.presence.config)
+			conn, err := pgx.ConnectConfig(ctx, p.pool.Config().ConnConfig)
 			if err != nil {
 				return false, nil // a claim that goes on waiting fails with the error of lock_timeout
 			}

@@ -5,31 +5,8 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rvinformer/informer"
 )
-
-// allUnits is the unit of the database as a whole. Its epoch is the reign.
-const allUnits = ""
-
-// reignOf begins a reign, or takes part in it. A writer that is alone begins one, with an odd
-// number, and writers that share the work are all of one that is even. So a writer whose presence
-// has been lost, unnoticed, cannot write beside one that it does not go with. One that takes part
-// changes nothing, and so waits for no transaction.
-func (p *postgres) reignOf(ctx context.Context) (reign int64, err error) {
-	first, next := 0, `units.epoch + units.epoch % 2`
-	if p.alone {
-		first, next = 1, `units.epoch + 1 + units.epoch % 2`
-	} else {
-		err := p.pool.QueryRow(ctx, `SELECT epoch FROM units WHERE unit = $1 AND epoch % 2 = 0`, allUnits).Scan(&reign)
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return reign, err
-		}
-	}
-	err = p.pool.QueryRow(ctx, `INSERT INTO units (unit, epoch) VALUES ($1, $2)
-		ON CONFLICT (unit) DO UPDATE SET epoch = `+next+` RETURNING epoch`, allUnits, first).Scan(&reign)
-	return reign, err
-}
 
 // Claim stores the epoch of the context for the unit of a place, if it has one. A session that keeps
 // it waiting is ended. It counts as a transaction of the place, and begins from the count that is
@@ -50,29 +27,17 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 	if err != nil {
 		return err
 	}
-	known := p.known(of)
-	return p.pool.AcquireFunc(ctx, func(acquired *pgxpool.Conn) error {
-		conn := acquired.Conn()
-		defer p.endBlockers(ctx, conn.PgConn().PID())()
-		var written int64
-		err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, func(tx pgx.Tx) error {
-			var batch pgx.Batch
+	return p.try(ctx, transaction{
+		of: of,
+		stage: func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
 			if stored < epoch {
 				batch.Queue(`INSERT INTO units (unit, epoch) VALUES ($1, $2)
-					ON CONFLICT (unit) DO UPDATE SET epoch = greatest(units.epoch, excluded.epoch) RETURNING epoch`, unit, epoch).
-					QueryRow(func(row pgx.Row) error { return row.Scan(&stored) })
+					ON CONFLICT (unit) DO UPDATE SET epoch = greatest(units.epoch, excluded.epoch)`, unit, epoch)
 			}
-			queueCount(&batch, of, &written)
-			err := tx.SendBatch(ctx, &batch).Close()
-			if err == nil && (stored > epoch || known.claimed == epoch && written <= known.written) {
-				err = stale(ctx, unit, epoch, stored)
-			}
-			return err
-		})
-		if err == nil {
-			p.counts.Store(of.key(), count{written, epoch})
-		}
-		return err
+			return nil
+		},
+		merge:  func(context.Context, *pgx.Conn, *pgx.Batch) error { return nil },
+		claims: true,
 	})
 }
 
@@ -92,51 +57,50 @@ func (p *postgres) claimOnce(ctx context.Context, of place) error {
 	return nil
 }
 
-// fence is what a transaction has found of its place.
-type fence struct {
-	of            place
+// fence locks the epoch of the unit of a place until the transaction ends, against a claim only, and
+// reads it. Then it counts the transaction, which locks the count, so that those of a place come one
+// after the other. An informer makes one at a time, but where the answer to a commit is lost, the
+// server may still be at it while the informer tries again, with newer changes.
+const fence = `WITH epochs AS MATERIALIZED (SELECT
+		coalesce((SELECT epoch FROM units WHERE unit = $5 FOR SHARE), -1) AS reign,
+		coalesce((SELECT epoch FROM units WHERE unit = $6 FOR SHARE), -1) AS stored)
+	INSERT INTO mirror_writes (cluster, "group", resource, shard, written) SELECT $1, $2, $3, $4, 1 FROM epochs
+	ON CONFLICT (cluster, "group", resource, shard) DO UPDATE SET written = mirror_writes.written + 1
+	RETURNING (SELECT reign FROM epochs), (SELECT stored FROM epochs), written`
+
+// fenced is what the fence has found.
+type fenced struct {
 	reign, stored int64
 	written       int64 // this transaction included
 }
 
-// queueFence locks the epoch of the unit of a place until the transaction ends, against a claim
-// only, and reads it. It also counts the transaction.
-func queueFence(batch *pgx.Batch, of place) *fence {
-	f := &fence{of: of}
-	batch.Queue(`SELECT coalesce((SELECT epoch FROM units WHERE unit = $1 FOR SHARE), -1),
-		coalesce((SELECT epoch FROM units WHERE unit = $2 FOR SHARE), -1)`, allUnits, of.unit.String()).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored) })
-	queueCount(batch, of, &f.written)
+// queueFence is to be called before anything that needs the fence.
+func queueFence(batch *pgx.Batch, of place) *fenced {
+	f := new(fenced)
+	batch.Queue(fence, append(checkpointArguments(of), allUnits, of.unit.String())...).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored, &f.written) })
 	return f
 }
 
-// check compares a fence with what the writer is, and knows. The error wraps shards.ErrStaleEpoch,
-// or is errAnotherWriter or errWentBack.
-func (p *postgres) check(ctx context.Context, f *fence) error {
+// check compares what the fence has found with what the writer is, and knows. The error wraps
+// shards.ErrStaleEpoch, or is errAnotherWriter or errWentBack.
+func (p *postgres) check(ctx context.Context, of place, f *fenced) error {
 	epoch, shared := informer.EpochOf(ctx)
-	lost := f.written <= p.known(f.of).written
+	known := p.known(of)
+	lost := known.claimed >= epoch && f.written <= known.written
 	switch {
 	case f.reign != p.reign:
 		return errAnotherWriter
 	case shared && (f.stored != epoch || lost):
-		return stale(ctx, f.of.unit.String(), epoch, f.stored)
+		return stale(ctx, of.unit.String(), epoch, f.stored)
 	case lost:
 		return errWentBack
 	}
 	return nil
 }
 
-// queueCount counts a transaction of a place, which locks the count until it ends. So those of a
-// place come one after the other. An informer makes one at a time, but where the answer to a commit
-// is lost, the server may still be at it while the informer tries again, with newer changes.
-func queueCount(batch *pgx.Batch, of place, written *int64) {
-	batch.Queue(`INSERT INTO mirror_writes (cluster, "group", resource, shard, written) VALUES ($1, $2, $3, $4, 1)
-		ON CONFLICT (cluster, "group", resource, shard) DO UPDATE SET written = mirror_writes.written + 1 RETURNING written`,
-		checkpointArguments(of)...).QueryRow(func(row pgx.Row) error { return row.Scan(written) })
-}
-
 // count is how often a place was written when the server acknowledged a transaction last, and the
-// epoch that this process has claimed it with, 0 if it has not.
+// epoch of that, 0 if it had none.
 type count struct{ written, claimed int64 }
 
 // known is what this process knows of a place.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,7 +106,7 @@ func softer(r row) []row {
 	text := r.object
 	object, err := r.decode()
 	if err == nil {
-		r.object, err = encode(object)
+		r.object, err = json.Marshal(object.Object)
 	}
 	if err != nil {
 		object, r.object = &unstructured.Unstructured{}, bytes.ToValidUTF8(text, []byte("\ufffd"))
@@ -119,18 +119,6 @@ func softer(r row) []row {
 	return []row{r, standIn}
 }
 
-// escapedNUL is the one character of JSON that jsonb cannot have.
-var escapedNUL = []byte(`\u0000`)
-
-// escape is an escape in a JSON text. A backslash that is itself escaped begins none.
-var escape = regexp.MustCompile(`(?s)\\(u0000|.)`)
-
-// withoutNUL replaces each NUL by U+FFFD.
-func withoutNUL(text []byte) []byte {
-	return escape.ReplaceAllFunc(text, func(found []byte) []byte {
-		if bytes.Equal(found, escapedNUL) {
-			return []byte(`\ufffd`)
-		}
-		return found
-	})
-}
+// withoutNUL replaces each NUL, the one character that jsonb cannot have, by U+FFFD. A backslash that
+// is itself escaped begins no escape.
+var withoutNUL = strings.NewReplacer(`\\`, `\\`, `\u0000`, `\ufffd`)

@@ -119,8 +119,9 @@ func (r *row) staged(n int) []any {
 		values[7] = r.object
 		if r.standIn != nil {
 			values[7], values[8] = r.standIn, string(r.object)
-		} else if bytes.Contains(r.object, escapedNUL) {
-			values[7], values[8] = withoutNUL(r.object), string(r.object)
+		} else if bytes.Contains(r.object, []byte(`\u0000`)) {
+			text := string(r.object)
+			values[7], values[8] = withoutNUL.Replace(text), text
 		}
 	}
 	return values

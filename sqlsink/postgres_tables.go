@@ -94,9 +94,6 @@ CREATE TEMPORARY TABLE staged_rows (
 CREATE TEMPORARY TABLE staged_parts (part integer NOT NULL, data bytea NOT NULL);
 ALTER TABLE staged_parts ALTER COLUMN data SET STORAGE EXTERNAL;`
 
-// advisoryLocks is the first number of the advisory locks: the letters "mirr".
-const advisoryLocks = 0x6d697272
-
 // preparePostgres brings the tables up to date, or makes them, and adds the columns that are
 // missing, all or nothing. It returns the object identifier of the table objects. The error is an
 // *UnusableError where there are tables of that name that are another program's. They stay as they

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rvinformer/informer"
 )
 
 // maxConflicts is how often a transaction is tried at once that the server ends for the sake of
@@ -26,6 +27,7 @@ const rollbackPatience = time.Second
 // transaction then holds its locks for a short time only.
 type transaction struct {
 	of           place
+	claims       bool // it ends the sessions that it waits for
 	once         bool // it cannot be tried again
 	stage, merge func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error
 }
@@ -43,7 +45,7 @@ func (p *postgres) transact(ctx context.Context, t transaction) (err error) {
 		return err
 	}
 	if p.shaken.Load() {
-		if err := p.presence.Renew(ctx); err != nil {
+		if err := p.renewPresence(ctx); err != nil {
 			return err
 		}
 		p.shaken.Store(false)
@@ -72,6 +74,9 @@ func isLost(err error) bool {
 func (p *postgres) try(ctx context.Context, t transaction) error {
 	return p.pool.AcquireFunc(ctx, func(acquired *pgxpool.Conn) error {
 		conn := acquired.Conn()
+		if t.claims {
+			defer p.endBlockers(ctx, conn.PgConn().PID())()
+		}
 		committed := false
 		defer func() {
 			if committed || conn.IsClosed() {
@@ -92,7 +97,7 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 		if err := send(ctx, conn, &batch); err != nil {
 			return err
 		}
-		if err := p.check(ctx, f); err != nil {
+		if err := p.check(ctx, t.of, f); err != nil {
 			return err
 		}
 		if err := t.merge(ctx, conn, &batch); err != nil {
@@ -108,7 +113,8 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 		if !committed {
 			return errors.New("the server has undone the transaction")
 		}
-		p.counts.Store(t.of.key(), count{f.written, p.known(t.of).claimed})
+		epoch, _ := informer.EpochOf(ctx)
+		p.counts.Store(t.of.key(), count{f.written, epoch})
 		return nil
 	})
 }

@@ -1,7 +1,6 @@
 package sqlsink
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -25,8 +24,7 @@ type row struct {
 	standIn         []byte // for a database that does not take the object as what it is; nil where it does
 }
 
-// rowOf is what an event means for the table. The object is in the form of encode if canonical is
-// set.
+// rowOf is what an event means for the table.
 func rowOf(e informer.Event, canonical bool) (row, error) {
 	name, err := cache.ParseObjectName(e.Key)
 	if err != nil {
@@ -46,33 +44,27 @@ func rowOf(e informer.Event, canonical bool) (row, error) {
 	return r, err
 }
 
-// textOf is an object as JSON.
+// textOf is an object as JSON. If canonical is set, its keys are sorted, so that equal objects are
+// equal texts.
 func textOf(object runtime.Object, canonical bool) ([]byte, error) {
 	switch object := object.(type) {
+	case *unstructured.Unstructured:
+		return json.Marshal(object.Object)
 	case *informer.RawObject:
 		if canonical {
 			decoded, err := object.Unstructured()
 			if err != nil {
 				return nil, err
 			}
-			return encode(decoded)
+			return json.Marshal(decoded.Object)
 		}
 		if object.ContentType() != runtime.ContentTypeJSON {
 			return nil, fmt.Errorf("it came as %s, not as JSON", object.ContentType())
 		}
 		return object.Bytes(), nil
-	case *unstructured.Unstructured:
-		return encode(object)
 	default:
 		return json.Marshal(object)
 	}
-}
-
-// encode is the one form of a stored object: JSON with sorted keys, so that equal objects are equal
-// texts.
-func encode(object *unstructured.Unstructured) ([]byte, error) {
-	text, err := object.MarshalJSON()
-	return bytes.TrimSpace(text), err
 }
 
 // decode reads a stored object, with int64 as on its way in.

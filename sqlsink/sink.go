@@ -11,7 +11,7 @@ import (
 // Sink is a database that informers write to. Its methods may be called side by side.
 type Sink struct {
 	name      string // the address without a password, or the path
-	canonical bool   // the objects are to come in the form of encode; jsonb has one form by itself
+	canonical bool   // objects are written with sorted keys; jsonb has one form by itself
 	db        database
 	// turns has room for the handlers that write. Those that wait for a turn get it in their order.
 	turns chan struct{}

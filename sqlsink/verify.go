@@ -3,6 +3,7 @@ package sqlsink
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -208,11 +209,11 @@ func (v *verification) differs(r row, object *unstructured.Unstructured) (string
 	if _, kept, _ := unstructured.NestedFieldNoCopy(stored.Object, "metadata", "managedFields"); !kept {
 		unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	}
-	has, err := encode(stored)
+	has, err := json.Marshal(stored.Object)
 	if err != nil {
 		return "", err
 	}
-	is, err := encode(object)
+	is, err := json.Marshal(object.Object)
 	if err != nil || bytes.Equal(has, is) {
 		return "", err
 	}
