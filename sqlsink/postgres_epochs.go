@@ -66,19 +66,20 @@ const fence = `WITH epochs AS MATERIALIZED (SELECT
 		coalesce((SELECT epoch FROM units WHERE unit = $6 FOR SHARE), -1) AS stored)
 	INSERT INTO mirror_writes (cluster, "group", resource, shard, written) SELECT $1, $2, $3, $4, 1 FROM epochs
 	ON CONFLICT (cluster, "group", resource, shard) DO UPDATE SET written = mirror_writes.written + 1
-	RETURNING (SELECT reign FROM epochs), (SELECT stored FROM epochs), written`
+	RETURNING (SELECT reign FROM epochs), (SELECT stored FROM epochs), written, pg_total_relation_size('staged_rows')`
 
 // fenced is what the fence has found.
 type fenced struct {
 	reign, stored int64
 	written       int64 // this transaction included
+	staged        int64 // the bytes of the temporary table, from former transactions too
 }
 
 // queueFence is to be called before anything that needs the fence.
 func queueFence(batch *pgx.Batch, of place) *fenced {
 	f := new(fenced)
 	batch.Queue(fence, append(checkpointArguments(of), allUnits, of.unit.String())...).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored, &f.written) })
+		QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored, &f.written, &f.staged) })
 	return f
 }
 

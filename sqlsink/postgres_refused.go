@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/rvinformer/informer"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -22,37 +23,51 @@ func isRefused(err error) bool {
 	return state != "" && slices.Contains(refusals, state[:2])
 }
 
-// bisection does something with rows: with all of them, with halves of those that are refused
+// bisection writes rows of which some are refused: all of them, halves of those that are refused
 // together, and so on, down to the rows that are refused by themselves. All is in one transaction,
 // with a savepoint for each part.
 type bisection struct {
+	of      place
 	conn    *pgx.Conn
-	do      func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, first, end int) error
-	refused func(ctx context.Context, i int, err error) error
+	refused informer.FailedEvents
 }
 
-// Part does it with the rows from first to end. There is at least one row, because a trigger of a
-// user may refuse even a statement without rows, and halving would never end.
-func (b *bisection) Part(ctx context.Context, first, end int) error {
-	err := b.Try(ctx, first, end)
+// Part stages rows, and then merges them. There is at least one row, because a trigger of a user may
+// refuse even a statement without rows, and halving would never end.
+func (b *bisection) Part(ctx context.Context, rows []row, staged bool) error {
+	err := b.try(ctx, rows, staged)
+	if isRefused(err) && len(rows) == 1 && !staged {
+		for _, r := range softer(rows[0]) {
+			if err = b.try(ctx, []row{r}, false); !isRefused(err) {
+				break
+			}
+		}
+	}
 	switch {
+	case err == nil && !staged:
+		return b.Part(ctx, rows, true)
 	case !isRefused(err):
 		return err
-	case end-first == 1:
-		return b.refused(ctx, first, err)
+	case len(rows) == 1:
+		b.refused = append(b.refused, informer.FailedEvent{Index: rows[0].event, Err: err})
+		return nil
 	}
-	middle := (first + end) / 2
-	if err := b.Part(ctx, first, middle); err != nil {
+	middle := len(rows) / 2
+	if err := b.Part(ctx, rows[:middle], staged); err != nil {
 		return err
 	}
-	return b.Part(ctx, middle, end)
+	return b.Part(ctx, rows[middle:], staged)
 }
 
-// Try does it with the rows from first to end, or undoes it if it is refused.
-func (b *bisection) Try(ctx context.Context, first, end int) error {
+// try stages rows, or merges them if they are staged, or undoes it if they are refused.
+func (b *bisection) try(ctx context.Context, rows []row, staged bool) (err error) {
 	var batch pgx.Batch
 	batch.Queue(`SAVEPOINT part`)
-	err := b.do(ctx, b.conn, &batch, first, end)
+	if staged {
+		merge(&batch, b.of, rows)
+	} else {
+		err = stage(ctx, b.conn, &batch, rows)
+	}
 	if err == nil {
 		batch.Queue(`RELEASE SAVEPOINT part`)
 		err = send(ctx, b.conn, &batch)
@@ -65,38 +80,8 @@ func (b *bisection) Try(ctx context.Context, first, end int) error {
 	return err
 }
 
-// stageParts stages the rows that the server takes, some of them in a softer form.
-func (w *writing) stageParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-	w.failed = nil // of a transaction that was tried again
-	if err := send(ctx, conn, batch); err != nil {
-		return err
-	}
-	b := bisection{conn: conn, do: w.stage}
-	b.refused = func(ctx context.Context, i int, err error) error {
-		for _, r := range softer(w.rows[i]) {
-			w.rows[i] = r
-			if err = b.Try(ctx, i, i+1); !isRefused(err) {
-				return err
-			}
-		}
-		return w.refuse(ctx, i, err)
-	}
-	return b.Part(ctx, 0, len(w.rows))
-}
-
-// mergeParts merges the staged rows that the database takes. Constraints that wait for the commit
-// are checked at once, or the commit would fail for the sake of one row.
-func (w *writing) mergeParts(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-	if _, err := conn.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
-		return err
-	}
-	b := bisection{conn: conn, do: w.merge, refused: w.refuse}
-	batch.Queue(`TRUNCATE staged_rows`)
-	return b.Part(ctx, 0, len(w.rows))
-}
-
 // softer returns a row in forms that jsonb may take where it refuses the object as it came: with the
-// object in the form of encode, which has no half of a character and nothing that is not UTF-8; and
+// object as Go writes it, which has no half of a character and nothing that is not UTF-8; and
 // with a stand-in for it, its metadata alone. An object that Go does not take either stays as it is,
 // as far as it is UTF-8.
 func softer(r row) []row {

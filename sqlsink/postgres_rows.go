@@ -5,7 +5,6 @@ import (
 	"context"
 	"hash/fnv"
 	"io"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
@@ -25,7 +24,7 @@ const (
 			WHERE ` + ofShard + ` AND objects.namespace = staged.namespace AND objects.name = staged.name
 				AND (staged.object IS NULL OR objects.uid <> staged.uid)
 			OFFSET 0) AS old
-		WHERE staged.n >= $8 AND staged.n < $9`
+		WHERE staged.n BETWEEN $8 AND $9`
 
 	// lockReplaced waits for users who update such rows: each update moves a row to another ctid,
 	// and a removal that has looked up the former one would miss it. The rows stay where they are
@@ -35,7 +34,7 @@ const (
 
 	putStaged = `INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact)
 		SELECT $1, $2, $3, $4, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact
-			FROM staged_rows WHERE n >= $5 AND n < $6 AND object IS NOT NULL
+			FROM staged_rows WHERE n BETWEEN $5 AND $6 AND object IS NOT NULL
 		ON CONFLICT (cluster, "group", resource, namespace, name, uid) DO UPDATE SET
 			version = excluded.version, resource_version = excluded.resource_version, object = excluded.object, exact = excluded.exact`
 
@@ -50,48 +49,39 @@ var stagedColumns = []string{"n", "namespace", "name", "uid", "resource_version"
 // message that begins the transaction.
 const copiedRows = 16
 
-// writing is a batch of rows on its way to a place.
-type writing struct {
-	of     place
-	rows   []row
-	failed informer.FailedEvents // what the database refuses
-}
-
 // Apply writes the rows: all at once, or, if any are refused, in parts that find out which.
 func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused informer.FailedEvents, err error) {
-	w := &writing{of: of, rows: rows}
-	err = p.transact(ctx, transaction{of: of, stage: w.stageAll, merge: w.mergeAll})
-	if isRefused(err) {
-		err = p.transact(ctx, transaction{of: of, stage: w.stageParts, merge: w.mergeParts})
+	err = p.transact(ctx, transaction{
+		of: of,
+		stage: func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+			return stage(ctx, conn, batch, rows)
+		},
+		merge: func(_ context.Context, _ *pgx.Conn, batch *pgx.Batch) error {
+			merge(batch, of, rows)
+			return nil
+		},
+	})
+	if !isRefused(err) {
+		return nil, err
 	}
-	return w.failed, err
-}
-
-// refuse notes why a row is refused, once: one that was not staged may be refused again when nothing
-// is merged for it.
-func (w *writing) refuse(_ context.Context, i int, err error) error {
-	event := w.rows[i].event
-	if !slices.ContainsFunc(w.failed, func(f informer.FailedEvent) bool { return f.Index == event }) {
-		w.failed = append(w.failed, informer.FailedEvent{Index: event, Err: err})
-	}
-	return nil
-}
-
-func (w *writing) stageAll(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-	return w.stage(ctx, conn, batch, 0, len(w.rows))
-}
-
-func (w *writing) mergeAll(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-	err := w.merge(ctx, conn, batch, 0, len(w.rows))
-	batch.Queue(clearStaged(conn, w.rows))
-	return err
+	err = p.transact(ctx, transaction{of: of, merge: func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+		// Constraints that wait for the commit are checked at once, or it would fail for one row.
+		if _, err := conn.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
+			return err
+		}
+		b := bisection{of: of, conn: conn}
+		err := b.Part(ctx, rows, false)
+		refused = b.refused
+		return err
+	}})
+	return refused, err
 }
 
 // stage brings rows to the temporary table.
-func (w *writing) stage(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, first, end int) error {
-	if end-first < copiedRows {
-		for i := first; i < end; i++ {
-			batch.Queue(stageRow, w.rows[i].staged(i)...)
+func stage(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, rows []row) error {
+	if len(rows) < copiedRows {
+		for _, r := range rows {
+			batch.Queue(stageRow, r.staged()...)
 		}
 		return nil
 	}
@@ -99,22 +89,21 @@ func (w *writing) stage(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch, f
 		return err
 	}
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"staged_rows"}, stagedColumns,
-		pgx.CopyFromSlice(end-first, func(i int) ([]any, error) { return w.rows[first+i].staged(first + i), nil }))
+		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) { return rows[i].staged(), nil }))
 	return err
 }
 
 // merge queues the statements that bring staged rows to the table.
-func (w *writing) merge(_ context.Context, _ *pgx.Conn, batch *pgx.Batch, first, end int) error {
-	r := w.of.resource
-	batch.Queue(lockReplaced, append(placeArguments(w.of), first, end)...)
-	batch.Queue(removeReplaced, append(placeArguments(w.of), first, end)...)
-	batch.Queue(putStaged, w.of.unit.Cluster, r.Group, r.Version, r.Resource, first, end)
-	return nil
+func merge(batch *pgx.Batch, of place, rows []row) {
+	r, first, last := of.resource, rows[0].event, rows[len(rows)-1].event
+	batch.Queue(lockReplaced, append(placeArguments(of), first, last)...)
+	batch.Queue(removeReplaced, append(placeArguments(of), first, last)...)
+	batch.Queue(putStaged, of.unit.Cluster, r.Group, r.Version, r.Resource, first, last)
 }
 
 // staged is a row as staged_rows has it.
-func (r *row) staged(n int) []any {
-	values := []any{n, r.namespace, r.name, r.uid, r.resourceVersion, hashOf(r.namespace), hashOf(r.uid), nil, nil}
+func (r *row) staged() []any {
+	values := []any{r.event, r.namespace, r.name, r.uid, r.resourceVersion, hashOf(r.namespace), hashOf(r.uid), nil, nil}
 	if !r.gone {
 		values[7] = r.object
 		if r.standIn != nil {
@@ -135,28 +124,4 @@ func hashOf(text string) int64 {
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, text) // it cannot fail
 	return ordered(hash.Sum64())
-}
-
-const (
-	// maxStaged is for how many bytes of rows a connection only deletes what it has staged.
-	// TRUNCATE gives the space back, and takes as long as to write a hundred rows.
-	maxStaged = 8 << 20
-	// stagedOverhead is about what a staged row takes beside its object, in bytes. It is all that a
-	// removal takes.
-	stagedOverhead = 128
-)
-
-// clearStaged returns the statement that empties the staged rows of a connection.
-func clearStaged(conn *pgx.Conn, rows []row) string {
-	const key = "staged bytes"
-	of := conn.PgConn().CustomData()
-	staged, _ := of[key].(int)
-	for _, r := range rows {
-		staged += len(r.object) + stagedOverhead
-	}
-	if of[key] = staged; staged < maxStaged {
-		return `DELETE FROM staged_rows`
-	}
-	of[key] = 0
-	return `TRUNCATE staged_rows`
 }
