@@ -7,15 +7,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-
-	"github.com/rvinformer/informer"
 )
 
 // checkpoint is where the informer of a place keeps its checkpoint: in the database. With a file
 // beside it, a backup that is restored would leave rows whose deletion would never be delivered.
 type checkpoint struct{ Place }
-
-var _ informer.CheckpointStore = checkpoint{}
 
 // String names the checkpoint in messages.
 func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.String() }
@@ -23,11 +19,11 @@ func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.Str
 // Load claims the unit of the place, and returns what was saved, if it goes with the rows.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if err := c.sink.db.Claim(ctx, c.at); err != nil {
-		return nil, notCut(c.sink.unread("checkpoint", c.at, err))
+		return nil, notCut(c.sink.unread(ctx, "checkpoint", c.at, err))
 	}
 	saved := &parts{load: func(part int) ([]byte, error) {
 		data, err := c.sink.db.Checkpoint(ctx, c.at, part)
-		return data, notCut(c.sink.unread("checkpoint", c.at, err))
+		return data, notCut(c.sink.unread(ctx, "checkpoint", c.at, err))
 	}}
 	if err := saved.next(); err != nil {
 		return nil, err
@@ -56,25 +52,21 @@ const checkpointPart = 256 << 10
 
 // writeParts hands what write writes to keep, part by part.
 func writeParts(write func(io.Writer) error, keep func(part int, data []byte) error) error {
-	parts := bufio.NewWriterSize(&partWriter{keep: keep}, checkpointPart)
+	part := -1
+	parts := bufio.NewWriterSize(partWriter(func(data []byte) error {
+		part++
+		return keep(part, data)
+	}), checkpointPart)
 	if err := write(parts); err != nil {
 		return err
 	}
 	return parts.Flush()
 }
 
-type partWriter struct {
-	keep func(part int, data []byte) error
-	part int
-}
+// partWriter takes each write as a part.
+type partWriter func(data []byte) error
 
-func (w *partWriter) Write(data []byte) (int, error) {
-	if err := w.keep(w.part, data); err != nil {
-		return 0, err
-	}
-	w.part++
-	return len(data), nil
-}
+func (keep partWriter) Write(data []byte) (int, error) { return len(data), keep(data) }
 
 // parts reads a checkpoint part by part.
 type parts struct {
@@ -94,11 +86,9 @@ func (p *parts) next() error {
 
 func (p *parts) Read(b []byte) (int, error) {
 	for p.rest.Len() == 0 {
-		err := p.next()
-		if errors.Is(err, fs.ErrNotExist) {
+		if err := p.next(); errors.Is(err, fs.ErrNotExist) {
 			return 0, io.EOF
-		}
-		if err != nil {
+		} else if err != nil {
 			return 0, err
 		}
 	}

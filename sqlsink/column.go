@@ -19,7 +19,7 @@ import (
 // A column stays in the database until it is dropped there: ALTER TABLE objects DROP COLUMN. Open
 // refuses one of the same name that is defined otherwise.
 type Column struct {
-	// Name is that of the column: small letters, digits and _.
+	// Name is that of the column, and of no other one: small letters, digits and _.
 	Name string
 	// Path is where the value is in the object: "spec.nodeName". A dot within a name is written
 	// `\.`, as in `metadata.labels.app\.kubernetes\.io/name`. A number is an index of an array:
@@ -55,7 +55,6 @@ const (
 
 var (
 	columnName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
-	arrayIndex = regexp.MustCompile(`^[0-9]+$`)
 
 	// ownColumns are those that the table objects has by itself.
 	ownColumns = []string{"cluster", "group", "version", "resource", "namespace", "name", "uid", "resource_version",
@@ -110,7 +109,7 @@ func (c Column) postgres() string {
 func (c Column) sqlite() string {
 	path := "$"
 	for _, name := range fieldpath.Split(c.Path) {
-		if arrayIndex.MatchString(name) {
+		if strings.Trim(name, "0123456789") == "" {
 			path += "[" + name + "]"
 		} else {
 			path += `."` + name + `"`

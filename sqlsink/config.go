@@ -33,25 +33,15 @@ const sqliteScheme = "sqlite:"
 // postgresForm is that of a URL, or of keyword=value.
 var postgresForm = regexp.MustCompile(`^(postgres(ql)?://|\s*[^:/@. =]+=)`)
 
-var (
-	errAddress = errors.New("the address is none of a database: it must be like postgres://user@host:5432/name, or host=... dbname=..., or " +
-		sqliteScheme + "FILE (it is not repeated here, for it may have a password in it)")
-	errPostgresAddress = errors.New("the address cannot be read as that of a PostgreSQL database, like postgres://user@host:5432/name " +
-		"(it is not repeated here, for it may have a password in it; in a URL, one needs % and two digits for each of / ? # @ : and %)")
-)
-
 // Name returns the name of a database for messages: the address without a password. The error says
 // what is wrong with the address, and does not repeat it.
 func Name(address string) (string, error) {
-	postgres, file, err := parseAddress(address)
-	if postgres != nil {
-		file = nameOf(postgres.ConnConfig)
-	}
-	return file, err
+	_, name, err := parseAddress(address)
+	return name, err
 }
 
-// parseAddress reads an address: of a PostgreSQL database, or the path of a SQLite file.
-func parseAddress(address string) (postgres *pgxpool.Config, file string, err error) {
+// parseAddress reads an address: of a PostgreSQL database, or of a SQLite file, whose name is its path.
+func parseAddress(address string) (postgres *pgxpool.Config, name string, err error) {
 	file, isFile := strings.CutPrefix(address, sqliteScheme)
 	switch {
 	case isFile && file != "":
@@ -59,11 +49,13 @@ func parseAddress(address string) (postgres *pgxpool.Config, file string, err er
 	case isFile:
 	case postgresForm.MatchString(address):
 		if postgres, err = pgxpool.ParseConfig(address); err != nil {
-			return nil, "", errPostgresAddress
+			return nil, "", errors.New("the address cannot be read as that of a PostgreSQL database, like postgres://user@host:5432/name " +
+				"(it is not repeated here, for it may have a password in it; in a URL, one needs % and two digits for each of / ? # @ : and %)")
 		}
-		return postgres, "", nil
+		return postgres, nameOf(postgres.ConnConfig), nil
 	}
-	return nil, "", errAddress
+	return nil, "", errors.New("the address is none of a database: it must be like postgres://user@host:5432/name, or host=... dbname=..., or " +
+		sqliteScheme + "FILE (it is not repeated here, for it may have a password in it)")
 }
 
 // nameOf is the address of a database, without a password.

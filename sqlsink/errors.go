@@ -8,14 +8,9 @@ import (
 	"github.com/rvinformer/informer/fleet/shards"
 )
 
-// UnusableError says why a database cannot be used, and what to do about it. Trying again does not
-// help.
-type UnusableError struct {
-	// Reason is what is wrong.
-	Reason string
-	// Remedy is what to do about it.
-	Remedy string
-}
+// UnusableError says what is wrong with a database that cannot be used, and what to do about it.
+// Trying again does not help.
+type UnusableError struct{ Reason, Remedy string }
 
 func (e *UnusableError) Error() string { return e.Reason + "; " + e.Remedy }
 

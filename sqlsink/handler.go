@@ -14,8 +14,6 @@ import (
 // lose a batch in the middle of its transaction, and what waits for its turn behind it.
 const lastWrite = 10 * time.Second
 
-var errStopped = fmt.Errorf("not done within %s of the stop", lastWrite)
-
 // onBatch writes a batch in one transaction. When that is committed, the informer acknowledges the
 // batch: its Storage never has anything that the database does not have.
 func (p Place) onBatch(ctx context.Context, events []informer.Event) error {
@@ -25,18 +23,19 @@ func (p Place) onBatch(ctx context.Context, events []informer.Event) error {
 		if e.Type == informer.Synced {
 			continue
 		}
-		r, err := rowOf(e, p.sink.canonical)
+		r, err := rowOf(i, e, p.sink.canonical)
 		if err != nil {
 			failed = append(failed, informer.FailedEvent{Index: i, Err: err})
 			continue
 		}
-		r.event = i
 		rows = append(rows, r)
 	}
 	if len(rows) > 0 {
 		within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		defer cancel(nil)
-		defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWrite, func() { cancel(errStopped) }) })()
+		defer context.AfterFunc(ctx, func() {
+			time.AfterFunc(lastWrite, func() { cancel(fmt.Errorf("not done within %s of the stop", lastWrite)) })
+		})()
 		err := p.sink.write(within, p.at, func(ctx context.Context) error {
 			refused, err := p.sink.db.Apply(ctx, p.at, rows)
 			failed = append(failed, refused...)

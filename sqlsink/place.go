@@ -18,12 +18,6 @@ type place struct {
 	resource schema.GroupVersionResource
 }
 
-// key is what a checkpoint is of, and a count of transactions: the place in any version.
-func (p place) key() [4]string {
-	return [4]string{p.unit.Cluster, p.resource.Group, p.resource.Resource, p.unit.Shard.String()}
-}
-
-// String is for messages: "east deployments.apps".
 func (p place) String() string {
 	text := strings.TrimSuffix(p.unit.Cluster+" "+p.resource.GroupResource().String(), " ")
 	if !p.unit.Shard.IsAll() {
@@ -33,7 +27,6 @@ func (p place) String() string {
 }
 
 // Place is one resource of one cluster in the database, or a shard of it: what one informer writes.
-// Its Storage, Handler and Checkpoint go into the InformerConfig together.
 type Place struct {
 	sink *Sink
 	at   place
@@ -86,7 +79,7 @@ const otherVersion = "0"
 // claims the unit of the place before.
 func (p Place) Storage(ctx context.Context) (*informer.ResourceVersionStorage, error) {
 	if err := p.sink.db.Claim(ctx, p.at); err != nil {
-		return nil, p.sink.unread("resource versions", p.at, err)
+		return nil, p.sink.unread(ctx, "resource versions", p.at, err)
 	}
 	storage := informer.NewResourceVersionStorage()
 	err := p.sink.db.Versions(ctx, p.at, func(r row) error {
@@ -103,7 +96,7 @@ func (p Place) Storage(ctx context.Context) (*informer.ResourceVersionStorage, e
 		}
 		return err
 	})
-	return storage, p.sink.unread("resource versions", p.at, err)
+	return storage, p.sink.unread(ctx, "resource versions", p.at, err)
 }
 
 // Objects calls visit with the object of every row, in no order, and holds one at a time. It ends
@@ -121,5 +114,5 @@ func (p Place) Objects(ctx context.Context, visit func(*unstructured.Unstructure
 	if failed != nil {
 		return failed
 	}
-	return p.sink.unread("objects", p.at, err)
+	return p.sink.unread(ctx, "objects", p.at, err)
 }

@@ -1,6 +1,7 @@
 package sqlsink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -23,10 +24,8 @@ type postgres struct {
 	tables   uint32      // the object identifier of the table objects, which tells these tables from those of another schema
 	reign    int64       // see reignOf
 	shaken   atomic.Bool // a connection was lost: perhaps that of the presence too
-	counts   sync.Map    // a count for each key of a place
+	counts   sync.Map    // a count for each place in any version
 }
-
-var _ database = (*postgres)(nil)
 
 // sessionSettings are for every connection, without names and values that the server does not know.
 //
@@ -69,9 +68,7 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 		named:  `SELECT * FROM json_to_recordset($8) AS ("Namespace" text, "Name" text)`,
 		object: `coalesce(exact, object::text)`}}
 	pool.PingTimeout = connectPatience
-	if pool.ConnConfig.ConnectTimeout == 0 {
-		pool.ConnConfig.ConnectTimeout = connectPatience
-	}
+	pool.ConnConfig.ConnectTimeout = cmp.Or(pool.ConnConfig.ConnectTimeout, connectPatience)
 	pool.ConnConfig.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		return conn.Exec(ctx, sessionSettings).Close()
 	}
@@ -79,39 +76,32 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 		_, err := conn.Exec(ctx, createStaging)
 		return err
 	}
+	if p.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
+		return nil, err
+	}
+	if err = p.openPresence(ctx, pool); err != nil {
+		return nil, err
+	}
+	p.db = stdlib.OpenDBFromPool(p.pool)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	if p.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
-		return nil, err
-	}
-	p.db = stdlib.OpenDBFromPool(p.pool)
 	if p.tables, err = preparePostgres(ctx, p.db, config.Columns); err != nil {
 		return nil, err
 	}
-	if err := p.openPresence(ctx, pool); err != nil {
-		return nil, err
+	if err = p.renewPresence(ctx); err == nil {
+		p.reign, err = p.reignOf(ctx, config.Shards)
 	}
-	if !p.alone {
-		if err := p.claimShards(ctx, config.Shards); err != nil {
-			return nil, err
-		}
-	}
-	p.reign, err = p.reignOf(ctx)
 	return p, err
 }
 
-// Close ends all connections.
-func (p *postgres) Close() (err error) {
-	if p.pool != nil {
-		err = p.db.Close()
-		p.pool.Close()
-	}
-	if p.presence != nil {
-		p.presence.Close()
-	}
+func (p *postgres) Close() error {
+	err := p.db.Close()
+	p.presence.Reset() // both wait at once for a server that does not answer
+	p.pool.Close()
+	p.presence.Close()
 	return err
 }
 

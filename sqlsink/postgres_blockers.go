@@ -22,17 +22,16 @@ func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()
 	var ending sync.WaitGroup
 	ending.Go(func() {
 		_ = wait.PollUntilContextCancel(ctx, blockedPatience, false, func(ctx context.Context) (bool, error) {
-			conn, err := pgx.ConnectConfig(ctx, p.pool.Config().ConnConfig)
-			if err != nil {
-				return false, nil // a claim that goes on waiting fails with the error of lock_timeout
+			// A claim that goes on waiting fails with the error of lock_timeout.
+			if conn, err := pgx.ConnectConfig(ctx, p.pool.Config().ConnConfig); err == nil {
+				_, _ = conn.Exec(ctx, `WITH RECURSIVE blocker AS (
+					SELECT unnest(pg_blocking_pids($1)) AS pid
+					UNION
+					SELECT behind.pid FROM blocker, unnest(pg_blocking_pids(blocker.pid)) AS behind (pid)
+						WHERE EXISTS (SELECT FROM pg_locks WHERE pg_locks.pid = behind.pid AND relation = 'units'::regclass)
+					) SELECT pg_terminate_backend(pid) FROM blocker WHERE pid <> 0 AND cardinality(pg_blocking_pids(pid)) = 0`, int32(waiting))
+				_ = conn.Close(context.WithoutCancel(ctx))
 			}
-			defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-			_, _ = conn.Exec(ctx, `WITH RECURSIVE blocker AS (
-				SELECT unnest(pg_blocking_pids($1)) AS pid
-				UNION
-				SELECT behind.pid FROM blocker, unnest(pg_blocking_pids(blocker.pid)) AS behind (pid)
-					WHERE EXISTS (SELECT FROM pg_locks WHERE pg_locks.pid = behind.pid AND relation = 'units'::regclass)
-				) SELECT pg_terminate_backend(pid) FROM blocker WHERE pid <> 0 AND cardinality(pg_blocking_pids(pid)) = 0`, int32(waiting))
 			return false, nil
 		})
 	})

@@ -10,7 +10,6 @@ import (
 // ofCheckpoint is about the parts of the checkpoint of a place.
 const ofCheckpoint = `cluster = $1 AND "group" = $2 AND resource = $3 AND shard = $4`
 
-// SaveCheckpoint replaces the checkpoint of a place.
 func (p *postgres) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
 	return p.transact(ctx, transaction{
 		of:   of,

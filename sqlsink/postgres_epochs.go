@@ -2,7 +2,6 @@ package sqlsink
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
@@ -41,22 +40,6 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 	})
 }
 
-// errNoEpoch says that a write could not be told from one of another owner.
-var errNoEpoch = errors.New("with Shards, a write needs a context with an epoch")
-
-// claimOnce claims a place if this process has not, because its informer reads neither Storage nor
-// Checkpoint.
-func (p *postgres) claimOnce(ctx context.Context, of place) error {
-	epoch, ok := informer.EpochOf(ctx)
-	switch {
-	case !ok && !p.alone:
-		return errNoEpoch
-	case ok && p.known(of).claimed < epoch:
-		return p.Claim(ctx, of)
-	}
-	return nil
-}
-
 // fence locks the epoch of the unit of a place until the transaction ends, against a claim only, and
 // reads it. Then it counts the transaction, which locks the count, so that those of a place come one
 // after the other. An informer makes one at a time, but where the answer to a commit is lost, the
@@ -75,17 +58,9 @@ type fenced struct {
 	staged        int64 // the bytes of the temporary table, from former transactions too
 }
 
-// queueFence is to be called before anything that needs the fence.
-func queueFence(batch *pgx.Batch, of place) *fenced {
-	f := new(fenced)
-	batch.Queue(fence, append(checkpointArguments(of), allUnits, of.unit.String())...).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored, &f.written, &f.staged) })
-	return f
-}
-
 // check compares what the fence has found with what the writer is, and knows. The error wraps
 // shards.ErrStaleEpoch, or is errAnotherWriter or errWentBack.
-func (p *postgres) check(ctx context.Context, of place, f *fenced) error {
+func (p *postgres) check(ctx context.Context, of place, f fenced) error {
 	epoch, shared := informer.EpochOf(ctx)
 	known := p.known(of)
 	lost := known.claimed >= epoch && f.written <= known.written
@@ -106,7 +81,7 @@ type count struct{ written, claimed int64 }
 
 // known is what this process knows of a place.
 func (p *postgres) known(of place) count {
-	known, _ := p.counts.Load(of.key())
+	known, _ := p.counts.Load([4]any(checkpointArguments(of)))
 	c, _ := known.(count)
 	return c
 }

@@ -20,9 +20,9 @@ const (
 	advisoryLocks = 0x6d697272
 )
 
-// openPresence shows other writers that this one writes. Its one connection has an advisory lock,
-// which ends with it: a lock of its own where no other writer may write, or one that is shared by
-// those that share the work. The reign makes sure of it.
+// openPresence makes the pool that shows other writers that this one writes. Its one connection has an
+// advisory lock, which ends with it: a lock of its own where no other writer may write, or one that
+// is shared by those that share the work. The reign makes sure of it.
 func (p *postgres) openPresence(ctx context.Context, config *pgxpool.Config) (err error) {
 	config = config.Copy()
 	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
@@ -40,10 +40,8 @@ func (p *postgres) openPresence(ctx context.Context, config *pgxpool.Config) (er
 		}
 		return err
 	}
-	if p.presence, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return err
-	}
-	return p.renewPresence(ctx)
+	p.presence, err = pgxpool.NewWithConfig(ctx, config)
+	return err
 }
 
 // renewPresence sees to it that the connection stands, and makes one if not. The error is
@@ -76,11 +74,14 @@ func (p *postgres) claimShards(ctx context.Context, shards int) error {
 // number, and writers that share the work are all of one that is even. So a writer whose presence
 // has been lost, unnoticed, cannot write beside one that it does not go with. One that takes part
 // changes nothing, and so waits for no transaction.
-func (p *postgres) reignOf(ctx context.Context) (reign int64, err error) {
+func (p *postgres) reignOf(ctx context.Context, shards int) (reign int64, err error) {
 	first, next := 0, `units.epoch + units.epoch % 2`
 	if p.alone {
 		first, next = 1, `units.epoch + 1 + units.epoch % 2`
 	} else {
+		if err := p.claimShards(ctx, shards); err != nil {
+			return 0, err
+		}
 		err := p.pool.QueryRow(ctx, `SELECT epoch FROM units WHERE unit = $1 AND epoch % 2 = 0`, allUnits).Scan(&reign)
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return reign, err

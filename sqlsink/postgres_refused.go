@@ -85,9 +85,6 @@ func (b *bisection) try(ctx context.Context, rows []row, staged bool) (err error
 // with a stand-in for it, its metadata alone. An object that Go does not take either stays as it is,
 // as far as it is UTF-8.
 func softer(r row) []row {
-	if r.gone {
-		return nil
-	}
 	text := r.object
 	object, err := r.decode()
 	if err == nil {

@@ -38,8 +38,7 @@ const (
 		ON CONFLICT (cluster, "group", resource, namespace, name, uid) DO UPDATE SET
 			version = excluded.version, resource_version = excluded.resource_version, object = excluded.object, exact = excluded.exact`
 
-	stageRow = `INSERT INTO staged_rows (n, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	stageRow = `INSERT INTO staged_rows VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 )
 
 // stagedColumns are those of staged_rows.
@@ -64,16 +63,20 @@ func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused inf
 	if !isRefused(err) {
 		return nil, err
 	}
-	err = p.transact(ctx, transaction{of: of, merge: func(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-		// Constraints that wait for the commit are checked at once, or it would fail for one row.
-		if _, err := conn.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
+	err = p.transact(ctx, transaction{
+		of: of,
+		stage: func(_ context.Context, _ *pgx.Conn, batch *pgx.Batch) error {
+			// Constraints that wait for the commit are checked at once, or it would fail for one row.
+			batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
+			return nil
+		},
+		merge: func(ctx context.Context, conn *pgx.Conn, _ *pgx.Batch) error {
+			b := bisection{of: of, conn: conn}
+			err := b.Part(ctx, rows, false)
+			refused = b.refused
 			return err
-		}
-		b := bisection{of: of, conn: conn}
-		err := b.Part(ctx, rows, false)
-		refused = b.refused
-		return err
-	}})
+		},
+	})
 	return refused, err
 }
 

@@ -25,8 +25,8 @@ const maxStaged = 4 << 20
 
 // transaction is what is written to a place, all or nothing.
 //
-// Stage, if there is one, brings its data to the temporary tables of the connection, and locks
-// nothing. Merge brings the data from there to the tables. Statements that the two leave in the batch are sent afterwards,
+// Stage brings its data to the temporary tables of the connection, and locks nothing. Merge brings
+// the data from there to the tables. Statements that the two leave in the batch are sent afterwards,
 // so that merge and the commit are one message. A process that is stopped in the middle of a
 // transaction then holds its locks for a short time only.
 type transaction struct {
@@ -45,8 +45,14 @@ func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
 
 // transact commits a transaction, or undoes it if it fails or panics.
 func (p *postgres) transact(ctx context.Context, t transaction) (err error) {
-	if err := p.claimOnce(ctx, t.of); err != nil {
-		return err
+	epoch, ok := informer.EpochOf(ctx)
+	switch {
+	case !ok && !p.alone:
+		return errors.New("with Shards, a write needs a context with an epoch")
+	case ok && p.known(t.of).claimed < epoch: // its informer reads neither Storage nor Checkpoint
+		if err := p.Claim(ctx, t.of); err != nil {
+			return err
+		}
 	}
 	if p.shaken.Load() {
 		if err := p.renewPresence(ctx); err != nil {
@@ -94,12 +100,12 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 		}()
 		var batch pgx.Batch
 		batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`)
-		if t.stage != nil {
-			if err := t.stage(ctx, conn, &batch); err != nil {
-				return err
-			}
+		if err := t.stage(ctx, conn, &batch); err != nil {
+			return err
 		}
-		f := queueFence(&batch, t.of)
+		var f fenced
+		batch.Queue(fence, append(checkpointArguments(t.of), allUnits, t.of.unit.String())...).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&f.reign, &f.stored, &f.written, &f.staged) })
 		if err := send(ctx, conn, &batch); err != nil {
 			return err
 		}
@@ -115,17 +121,16 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 			batch.Queue(`TRUNCATE staged_rows`)
 		}
 		batch.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
-			committed = tag.String() == "COMMIT"
+			if committed = tag.String() == "COMMIT"; !committed {
+				return errors.New("the server has undone the transaction")
+			}
 			return nil
 		})
 		if err := send(ctx, conn, &batch); err != nil {
 			return err
 		}
-		if !committed {
-			return errors.New("the server has undone the transaction")
-		}
 		epoch, _ := informer.EpochOf(ctx)
-		p.counts.Store(t.of.key(), count{f.written, epoch})
+		p.counts.Store([4]any(checkpointArguments(t.of)), count{f.written, epoch})
 		return nil
 	})
 }

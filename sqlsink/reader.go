@@ -35,10 +35,9 @@ func placeArguments(of place) []any {
 	return append(arguments, int64(math.MinInt64), int64(math.MaxInt64), first, last)
 }
 
-// checkpointArguments are $1 to $4: the resource and the shard.
+// checkpointArguments are $1 to $4: the resource and the shard, which is the place in any version.
 func checkpointArguments(of place) []any {
-	key := of.key()
-	return []any{key[0], key[1], key[2], key[3]}
+	return []any{of.unit.Cluster, of.resource.Group, of.resource.Resource, of.unit.Shard.String()}
 }
 
 // Versions calls visit with every row of a place, in no order, without its object.

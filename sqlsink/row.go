@@ -24,13 +24,13 @@ type row struct {
 	standIn         []byte // for a database that does not take the object as what it is; nil where it does
 }
 
-// rowOf is what an event means for the table.
-func rowOf(e informer.Event, canonical bool) (row, error) {
+// rowOf is what an event, the one of a batch with index i, means for the table.
+func rowOf(i int, e informer.Event, canonical bool) (row, error) {
 	name, err := cache.ParseObjectName(e.Key)
 	if err != nil {
 		return row{}, err
 	}
-	r := row{namespace: name.Namespace, name: name.Name, resourceVersion: e.ResourceVersion}
+	r := row{event: i, namespace: name.Namespace, name: name.Name, resourceVersion: e.ResourceVersion}
 	if e.Type == informer.Deleted {
 		r.gone = true
 		return r, nil

@@ -28,7 +28,7 @@ type Sink struct {
 // *OtherShardsError while there are writers with another number of shards. Other errors are those
 // of the driver: a server that is down, or refuses the account. Nothing of them has a password.
 func Open(ctx context.Context, config Config) (_ *Sink, err error) {
-	postgres, file, err := parseAddress(config.Address)
+	postgres, name, err := parseAddress(config.Address)
 	if err != nil {
 		return nil, fmt.Errorf("sqlsink: %w", err)
 	}
@@ -40,11 +40,11 @@ func Open(ctx context.Context, config Config) (_ *Sink, err error) {
 	if config.Shards < 0 || config.Shards > 0 && postgres == nil {
 		return nil, fmt.Errorf("sqlsink: Shards is %d: a file has one writer", config.Shards)
 	}
-	s := &Sink{name: file, canonical: true, turns: make(chan struct{}, 1)} // SQLite has one writer at a time
+	s := &Sink{name: name, canonical: true, turns: make(chan struct{}, 1)} // SQLite has one writer at a time
 	if postgres == nil {
-		s.db, err = openSQLite(ctx, file, config.Columns)
+		s.db, err = openSQLite(ctx, name, config.Columns)
 	} else {
-		s.name, s.canonical, s.turns = nameOf(postgres.ConnConfig), false, make(chan struct{}, postgres.MaxConns)
+		s.canonical, s.turns = false, make(chan struct{}, postgres.MaxConns)
 		s.db, err = openPostgres(ctx, postgres, config)
 	}
 	if err != nil {
@@ -94,25 +94,29 @@ func (s *Sink) Close() error {
 // rows of one has nothing to delete.
 func (s *Sink) Known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
 	resources, err := s.db.Resources(ctx, u.Cluster)
-	return resources, s.unread("resources", place{unit: fleet.Unit{Cluster: u.Cluster}}, err)
+	return resources, s.unread(ctx, "resources", place{unit: fleet.Unit{Cluster: u.Cluster}}, err)
 }
 
 // checked returns err, or an *UnusableError for that of a damaged file. It ends sound if the
-// database is unusable.
-func (s *Sink) checked(err error) error {
+// database is unusable. If ctx has ended, the error has its cause too, because a driver says only
+// that it was interrupted.
+func (s *Sink) checked(ctx context.Context, err error) error {
 	err = unlessDamaged(s.name, err)
 	if isUnusable(err) {
 		s.unusable(fmt.Errorf("database %s: %w", s.name, err))
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	return err
 }
 
 // unread is the error for what could not be read, and nil for none.
-func (s *Sink) unread(what string, of place, err error) error {
+func (s *Sink) unread(ctx context.Context, what string, of place, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("database %s: reading the %s of %s: %w", s.name, what, of, s.checked(err))
+	return fmt.Errorf("database %s: reading the %s of %s: %w", s.name, what, of, s.checked(ctx, err))
 }
 
 // write makes one transaction when it is its turn.
@@ -124,13 +128,9 @@ func (s *Sink) write(ctx context.Context, of place, transaction func(context.Con
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = transaction(ctx)
+		if err = transaction(ctx); err == nil {
+			return nil
+		}
 	}
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // a driver says only that it was interrupted
-	}
-	return fmt.Errorf("database %s: writing %s: %w", s.name, of, s.checked(err))
+	return fmt.Errorf("database %s: writing %s: %w", s.name, of, s.checked(ctx, err))
 }

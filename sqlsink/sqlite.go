@@ -22,22 +22,16 @@ type sqliteFile struct {
 	remove  *sql.Stmt
 }
 
-var _ database = (*sqliteFile)(nil)
-
 // realPath is the one name of a file that may have others. It makes an empty file where none is, with
 // the rights that SQLite would give it. It does not open a file that is there: to close that would
 // end the locks that SQLite has on it in this process.
 func realPath(path string) (string, error) {
-	file, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return file, err
-	}
-	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err == nil {
-		err = made.Close()
-	}
-	if err != nil {
-		return "", err
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return "", err
+		}
+		_ = made.Close() // nothing was written
 	}
 	return filepath.EvalSymlinks(path)
 }
@@ -59,6 +53,14 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	}
 	d := &sqliteFile{lock: flock.New(file + ".lock"), reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, others: otherVersions,
 		named: `SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8)`, object: `object`}}
+	if d.writing, err = sql.Open("sqlite", name); err != nil {
+		return nil, err
+	}
+	if d.db, err = sql.Open("sqlite", name); err != nil {
+		return nil, err
+	}
+	d.writing.SetMaxOpenConns(1)
+	d.db.SetMaxOpenConns(2)
 	defer func() {
 		if err != nil {
 			err = errors.Join(unlessDamaged(path, err), d.Close())
@@ -75,10 +77,6 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	case !locked:
 		return nil, errAnotherWriter
 	}
-	if d.writing, err = sql.Open("sqlite", name); err != nil {
-		return nil, err
-	}
-	d.writing.SetMaxOpenConns(1)
 	err = transact(ctx, d.writing, func(tx *sql.Tx) error {
 		var format int
 		if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&format); err != nil {
@@ -86,29 +84,17 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 		}
 		return sqliteTables.Prepare(ctx, tx, format, columns)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		d.put, err = d.writing.PrepareContext(ctx, putStatement)
 	}
-	if d.put, err = d.writing.PrepareContext(ctx, putStatement); err != nil {
-		return nil, err
+	if err == nil {
+		d.remove, err = d.writing.PrepareContext(ctx, removeStatement)
 	}
-	if d.remove, err = d.writing.PrepareContext(ctx, removeStatement); err != nil {
-		return nil, err
-	}
-	if d.db, err = sql.Open("sqlite", name); err != nil {
-		return nil, err
-	}
-	d.db.SetMaxOpenConns(2)
-	return d, nil
+	return d, err
 }
 
 // Close also folds the write-ahead log into the file.
 func (d *sqliteFile) Close() error {
-	var errs []error
-	for _, pool := range []*sql.DB{d.db, d.writing} { // the last one closed does the checkpoint
-		if pool != nil {
-			errs = append(errs, pool.Close())
-		}
-	}
-	return errors.Join(append(errs, d.lock.Unlock())...) // its file stays: a new one could be locked by two
+	// The last one closed does that. The file of the lock stays: a new one could be locked by two.
+	return errors.Join(d.db.Close(), d.writing.Close(), d.lock.Unlock())
 }

@@ -94,7 +94,6 @@ func checkOwner(ctx context.Context, path string) error {
 	return &UnusableError{"it is a database of another program", "it was not changed: name another file"}
 }
 
-// addSQLiteColumns adds columns.
 func addSQLiteColumns(missing []Column) (statements string) {
 	for _, c := range missing {
 		statements += `ALTER TABLE objects ADD COLUMN ` + c.sqlite() + ";"

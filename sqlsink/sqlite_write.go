@@ -19,22 +19,13 @@ const (
 
 	putStatement = `
 INSERT INTO objects (cluster, "group", resource, namespace, name, version, uid, resource_version, object)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+VALUES ($1, $2, $3, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (cluster, "group", resource, namespace, name) DO UPDATE SET
 	version = excluded.version, uid = excluded.uid, resource_version = excluded.resource_version, object = excluded.object`
 
-	removeStatement = `DELETE FROM objects WHERE ` + ofResource + ` AND namespace = $4 AND name = $5`
+	removeStatement = `DELETE FROM objects WHERE ` + ofResource + ` AND namespace = $5 AND name = $6`
 )
 
-// resourceArguments are the arguments of ofResource.
-func resourceArguments(of place) []any {
-	return []any{of.unit.Cluster, of.resource.Group, of.resource.Resource}
-}
-
-// errSharded says that a SQLite file does not have the parts of a resource apart.
-var errSharded = errors.New("a SQLite file has no shards of a resource")
-
-// Claim stores the epoch of the context for the unit of a place, if it has one.
 func (d *sqliteFile) Claim(ctx context.Context, of place) error {
 	if _, ok := informer.EpochOf(ctx); !ok && of.unit.Shard.IsAll() {
 		return nil // it waits for no other program
@@ -46,7 +37,7 @@ func (d *sqliteFile) Claim(ctx context.Context, of place) error {
 // shards.ErrStaleEpoch if there is a newer one.
 func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error) error {
 	if !of.unit.Shard.IsAll() {
-		return errSharded
+		return errors.New("a SQLite file has no shards of a resource")
 	}
 	return transact(ctx, d.writing, func(tx *sql.Tx) error {
 		if epoch, ok := informer.EpochOf(ctx); ok {
@@ -68,7 +59,7 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 	err = d.write(ctx, of, func(tx *sql.Tx) error {
 		put, remove := tx.StmtContext(ctx, d.put), tx.StmtContext(ctx, d.remove)
 		for _, r := range rows {
-			arguments := append(resourceArguments(of), r.namespace, r.name)
+			arguments := append(checkpointArguments(of), r.namespace, r.name)
 			statement := remove
 			if !r.gone {
 				statement, arguments = put, append(arguments, of.resource.Version, r.uid, r.resourceVersion, string(r.object))
@@ -88,15 +79,14 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 	return refused, err
 }
 
-// SaveCheckpoint replaces the checkpoint of a place.
 func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, write func(io.Writer) error) error {
 	return d.write(ctx, of, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE `+ofResource, resourceArguments(of)...); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE `+ofResource, checkpointArguments(of)...); err != nil {
 			return err
 		}
 		return writeParts(write, func(part int, data []byte) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO checkpoints (cluster, "group", resource, part, version, server, data)
-				VALUES ($1, $2, $3, $4, $5, '', $6)`, append(resourceArguments(of), part, of.resource.Version, data)...)
+				VALUES ($1, $2, $3, $5, $6, '', $7)`, append(checkpointArguments(of), part, of.resource.Version, data)...)
 			return err
 		})
 	})

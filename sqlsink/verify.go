@@ -2,6 +2,7 @@ package sqlsink
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,18 +64,11 @@ const verifyTick = 250 * time.Millisecond
 // VerifyOptions.Patience is over. Of the cluster it holds a page at a time, and 8 bytes of each key.
 // The error says why it could not be compared, or that ctx has ended.
 func (p Place) Verify(ctx context.Context, source cache.Lister, options VerifyOptions) (VerifyReport, error) {
-	if options.PageSize <= 0 {
-		options.PageSize = 500
-	}
-	if options.Patience <= 0 {
-		options.Patience = 10 * time.Second
-	}
+	options.PageSize = cmp.Or(max(options.PageSize, 0), 500)
+	options.Patience = cmp.Or(max(options.Patience, 0), 10*time.Second)
 	v := verification{place: p, source: cache.ToListerWithContext(source), options: options, seed: maphash.MakeSeed(),
 		listed: make(map[uint64]struct{}), different: make(map[cache.ObjectName]string)}
-	if err := p.sink.checked(v.run(ctx)); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // what was interrupted knows no cause
-		}
+	if err := p.sink.checked(ctx, v.run(ctx)); err != nil {
 		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, err)
 	}
 	for name, reason := range v.different {
