@@ -44,7 +44,7 @@ func (p *postgres) Claim(ctx context.Context, of place) error {
 // reads it. Then it counts the transaction, which locks the count, so that those of a place come one
 // after the other. An informer makes one at a time, but where the answer to a commit is lost, the
 // server may still be at it while the informer tries again, with newer changes.
-const fence = `WITH epochs AS MATERIALIZED (SELECT
+const fence = `WITH epochs AS (SELECT
 		coalesce((SELECT epoch FROM units WHERE unit = $5 FOR SHARE), -1) AS reign,
 		coalesce((SELECT epoch FROM units WHERE unit = $6 FOR SHARE), -1) AS stored)
 	INSERT INTO mirror_writes (cluster, "group", resource, shard, written) SELECT $1, $2, $3, $4, 1 FROM epochs
