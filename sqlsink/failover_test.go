@@ -87,6 +87,18 @@ func TestFailoverBetweenStorageAndCheckpoint(t *testing.T) {
 	require.NoError(t, write(at(t, 3), here, put("b", "11")))
 }
 
+// A write without an epoch between those of an epoch hides no loss from them.
+func TestFailoverBehindWriteWithoutEpoch(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := unitOf(opened(t, sqlsink.Config{Address: address}), "here", informer.Shard{})
+	require.NoError(t, write(at(t, 1), here, put("a", "10")))
+	standby := copyTables(t, address)
+	require.NoError(t, write(t.Context(), here, put("b", "11")))
+	standby()
+	requireStale(t, write(at(t, 1), here, put("c", "12")), "here/all", 1, 1)
+}
+
 // copyTables copies all tables of a database, and returns what makes them as they were then.
 func copyTables(t *testing.T, address string) (goBack func()) {
 	t.Helper()

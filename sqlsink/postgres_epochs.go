@@ -76,7 +76,7 @@ func (p *postgres) check(ctx context.Context, of place, f fenced) error {
 }
 
 // count is how often a place was written when the server acknowledged a transaction last, and the
-// epoch of that, 0 if it had none.
+// newest epoch of such ones, 0 if none had one.
 type count struct{ written, claimed int64 }
 
 // known is what this process knows of a place.

@@ -130,7 +130,7 @@ func (p *postgres) try(ctx context.Context, t transaction) error {
 			return err
 		}
 		epoch, _ := informer.EpochOf(ctx)
-		p.counts.Store([4]any(checkpointArguments(t.of)), count{f.written, epoch})
+		p.counts.Store([4]any(checkpointArguments(t.of)), count{f.written, max(epoch, p.known(t.of).claimed)})
 		return nil
 	})
 }
