@@ -5,7 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
+	"net/url"
+	"os"
 	"testing"
 	"time"
 
@@ -155,6 +159,40 @@ func TestPostgresIsKilled(t *testing.T) {
 		requireVerified(t, r.sink, cluster)
 	}
 	require.NoError(t, r.stop())
+}
+
+// While the server is down, and its socket is not there, nobody knows whether there is a checkpoint.
+// The reason why a program ends says nothing about it either.
+func TestCheckpointOfServerThatIsDown(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	address := server.NewDatabase(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	require.NoError(t, write(t.Context(), here, put("a", "10")))
+	require.NoError(t, here.Checkpoint().Save(t.Context(), text("ten")))
+	at, err := url.Parse(address)
+	require.NoError(t, err)
+	unknown := func(ctx context.Context, why string) {
+		t.Helper()
+		_, err := here.Checkpoint().Load(ctx)
+		require.ErrorContains(t, err, why)
+		require.NotErrorIs(t, err, fs.ErrNotExist)
+		require.NotErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	for _, why := range []error{fs.ErrNotExist, io.ErrUnexpectedEOF} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		unknown(ctx, why.Error())
+	}
+
+	server.Kill(t)
+	require.NoError(t, os.Remove(at.Query().Get("host")+"/.s.PGSQL.5432")) // as a server does that ends in good order
+	for range 3 {
+		unknown(t.Context(), "reading the checkpoint of here pods: ")
+	}
+	unknown(t.Context(), "no such file or directory")
+	server.Restart(t)
+	require.Equal(t, "ten", saved(t, here))
 }
 
 // A stop lets the batch end that is under way.

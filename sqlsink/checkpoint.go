@@ -19,16 +19,16 @@ func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.Str
 // Load claims the unit of the place, and returns what was saved, if it goes with the rows.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if err := c.sink.db.Claim(ctx, c.at); err != nil {
-		return nil, notCut(c.sink.unread(ctx, "checkpoint", c.at, err))
+		return nil, failure(c.sink.unread(ctx, "checkpoint", c.at, err))
 	}
 	saved := &parts{load: func(part int) ([]byte, error) {
 		data, err := c.sink.db.Checkpoint(ctx, c.at, part)
-		return data, notCut(c.sink.unread(ctx, "checkpoint", c.at, err))
+		if err != fs.ErrNotExist { // itself
+			err = failure(c.sink.unread(ctx, "checkpoint", c.at, err))
+		}
+		return data, err
 	}}
-	if err := saved.next(); err != nil {
-		return nil, err
-	}
-	return io.NopCloser(saved), nil
+	return io.NopCloser(saved), saved.next()
 }
 
 // Save takes its turn among the batches, in the order of their arrival.
@@ -36,11 +36,12 @@ func (c checkpoint) Save(ctx context.Context, write func(io.Writer) error) error
 	return c.sink.write(ctx, c.at, func(ctx context.Context) error { return c.sink.db.SaveCheckpoint(ctx, c.at, write) })
 }
 
-// notCut returns err without io.ErrUnexpectedEOF in it. An informer takes that for a checkpoint
-// that was cut, and lists; drivers return it when the connection breaks, and then the checkpoint is
-// to be loaded again.
-func notCut(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+// failure returns err without the errors in it that say something about a checkpoint to an informer:
+// that there is none, or that it was cut. It would list. Drivers return them too, for a socket that
+// is not there while the server is down and a connection that breaks, and then the checkpoint is to
+// be loaded again.
+func failure(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New(err.Error())
 	}
 	return err
