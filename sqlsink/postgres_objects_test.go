@@ -125,6 +125,19 @@ func TestPostgresTakesALargeBatch(t *testing.T) {
 	require.Equal(t, []string{"500"}, query(t, address, `SELECT count(*) FROM objects WHERE length(object ->> 'field') > 199000`))
 }
 
+// An object is JSON also where the address has the driver ask the server for no types, and one batch is
+// copied while the other is not.
+func TestPostgresWithoutDescriptions(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"exec", "simple_protocol"} {
+		here := opened(t, sqlsink.Config{Address: postgresAddress(t) + "&default_query_exec_mode=" + mode}).Place("here", pods)
+		require.NoError(t, write(t.Context(), here, put("a", "10"), raw("nul", `"\u0000"`), raw("half-a-character", `"\ud800x"`)), mode)
+		require.NoError(t, write(t.Context(), here, many(100)...), mode)
+		require.Len(t, stored(t, here), 103)
+		require.Len(t, objects(t, here), 103)
+	}
+}
+
 // stagedBytes is the size of a temporary table of the one connection of a sink.
 func stagedBytes(t *testing.T, address, table string) string {
 	t.Helper()

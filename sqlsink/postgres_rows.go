@@ -3,6 +3,7 @@ package sqlsink
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"hash/fnv"
 	"io"
 
@@ -108,12 +109,11 @@ func merge(batch *pgx.Batch, of place, rows []row) {
 func (r *row) staged() []any {
 	values := []any{r.event, r.namespace, r.name, r.uid, r.resourceVersion, hashOf(r.namespace), hashOf(r.uid), nil, nil}
 	if !r.gone {
-		values[7] = r.object
+		values[7] = json.RawMessage(r.object)
 		if r.standIn != nil {
-			values[7], values[8] = r.standIn, string(r.object)
+			values[7], values[8] = json.RawMessage(r.standIn), string(r.object)
 		} else if bytes.Contains(r.object, []byte(`\u0000`)) {
-			text := string(r.object)
-			values[7], values[8] = withoutNUL.Replace(text), text
+			values[7], values[8] = withoutNUL.Replace(string(r.object)), string(r.object)
 		}
 	}
 	return values
