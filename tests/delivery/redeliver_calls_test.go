@@ -331,6 +331,35 @@ func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
 	}
 }
 
+// The handler has refused the end of an object, and the one that came in its place. Both are
+// delivered again, also where versions have no order.
+func TestRedeliverOfARefusedEndAndWhatCameAfterIt(t *testing.T) {
+	for name, opaque := range map[string]bool{"ordered": false, "opaque": true} {
+		for kind, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+			harness.BubbleRun(t, name+" "+kind, informertest.Options{OpaqueVersions: opaque}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var failing atomic.Bool
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				w.DeletePods("a/1")
+				time.Sleep(time.Minute)
+				w.CreatePods("a/1")
+				time.Sleep(time.Minute)
+				require.Len(t, i.DeadLetters(), 1)
+				failing.Store(false)
+				b.Forget()
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"delete a/1 unknown", "add a/1"}, b.Events())
+				require.Empty(t, i.DeadLetters())
+			})
+		}
+	}
+}
+
 // The handler has refused the deletion of a named key, and the run has ended. The next one delivers
 // it, also if the server has gone on meanwhile: the watch has nothing to tell of the key.
 func TestRedeliverOfAKeyThatWasRefused(t *testing.T) {
