@@ -66,7 +66,8 @@ var (
 	watchLists = []string{verbWatchList}
 )
 
-// effects has all kinds. What happens to connections meets no requests.
+// effects has the traits of each kind. Refuse has no verbs, because it happens to connections and not
+// to requests.
 var effects = [...]effectTraits{
 	effectNone:             {word: "no effect"},
 	effectRefuse:           {word: "refuse"},

@@ -193,8 +193,8 @@ func TestExpiredSnapshotIsListedAndTellsWhatDiffers(t *testing.T) {
 	})
 }
 
-// What cannot be read of a snapshot, and one of another version of the library, are reported and
-// replaced: all objects are listed. Testdata has a snapshot of the first version.
+// A snapshot that cannot be read, or is of another version of the library, is reported and replaced:
+// all objects are listed. Testdata has a snapshot of the first version.
 func TestUnusableSnapshotIsReportedAndReplaced(t *testing.T) {
 	isDamaged := func(err error) bool {
 		return errors.Is(err, informer.ErrCheckpointDamaged) || errors.Is(err, io.ErrUnexpectedEOF)

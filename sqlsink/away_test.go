@@ -161,8 +161,8 @@ func TestPostgresIsKilled(t *testing.T) {
 	require.NoError(t, r.stop())
 }
 
-// While the server is down, and its socket is not there, nobody knows whether there is a checkpoint.
-// The reason why a program ends says nothing about it either.
+// A server that is down, with its socket gone, is not taken for a database without a checkpoint. Nor is
+// the reason why a program ends.
 func TestCheckpointOfServerThatIsDown(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)

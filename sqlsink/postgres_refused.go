@@ -23,9 +23,9 @@ func isRefused(err error) bool {
 	return state != "" && slices.Contains(refusals, state[:2])
 }
 
-// bisection writes rows of which some are refused: all of them, halves of those that are refused
-// together, and so on, down to the rows that are refused by themselves. All is in one transaction,
-// with a savepoint for each part.
+// bisection writes the rows of a batch that was refused. It tries all of them first. It tries each
+// part that is refused in halves, down to the rows that are refused by themselves. Everything is in one
+// transaction, with a savepoint for each part.
 type bisection struct {
 	of      place
 	conn    *pgx.Conn

@@ -20,7 +20,7 @@ type Writer struct {
 	parts   [][]written // one for each goroutine, which alone uses it
 	pause   time.Duration
 	// goesOn tells that a write that fails, or whose effect is not known, is followed by the next.
-	// What was really written only etcd knows.
+	// The writer does not know which of its failed writes etcd has all the same.
 	goesOn bool
 	cancel context.CancelFunc
 	wg     sync.WaitGroup

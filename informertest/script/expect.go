@@ -27,7 +27,7 @@ type counts struct {
 	total int            // calls since the beginning
 }
 
-// What is counted beside what the handler is told.
+// The names of two counters, beside those of the events that the handler is told.
 const (
 	calls    = "calls"
 	failures = "errors"

@@ -42,10 +42,9 @@ func (k *Keeper) open(ctx context.Context, acknowledged string) (resume string) 
 	return resume
 }
 
-// isAsLeft reports whether the run goes on from what is known, as a later one does that finds the
-// store as the last one, or one before it, has left it. If another process has written to the store
-// meanwhile, what that has saved is what the handler's data is of now. It does not count where others
-// have changed the known versions since, as a program does that fills them from its data.
+// isAsLeft reports whether a later run goes on from what is known. It does if no other process has
+// written to the store since the last run: else the handler's data is now as that process has saved it.
+// It also does if the program has changed the known versions since, because the program knows its data.
 func (k *Keeper) isAsLeft(ctx context.Context, last string) (asLeft bool, err error) {
 	if !k.hold.loaded {
 		return false, nil

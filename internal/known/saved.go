@@ -137,9 +137,8 @@ func (v *Versions) Adopt(s Saved) {
 	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
 }
 
-// AdoptBeside is Adopt for an informer of a shard that keeps what it knows of that: the keys that the
-// checkpoint lacks are ones that the handler may have begun to take in, and so are those that were that
-// before.
+// AdoptBeside is Adopt for an informer of a shard, and forgets no key of it. A key that the checkpoint
+// lacks stays, as one of which it is not certain what the handler has. The unsettled keys stay unsettled.
 func (v *Versions) AdoptBeside(s Saved, shard api.Shard) {
 	missing, unsettled := v.missing(s)
 	v.Adopt(s)

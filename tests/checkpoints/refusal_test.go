@@ -263,7 +263,7 @@ func TestASecondRunOnAnotherCluster(t *testing.T) {
 	})
 }
 
-// What is no checkpoint is not replaced: it is something else that the path was not meant to name.
+// A file that is no checkpoint is not replaced: somebody has named the wrong path.
 func TestAForeignFileIsLeftAsItIs(t *testing.T) {
 	requireLeft(t, informer.ErrCheckpointFormat, func(*harness.World) []byte { return []byte("milk, bread, a new disk") })
 }

@@ -491,12 +491,7 @@ func TestASecondRunAfterAFailedSaveAndAnotherReplica(t *testing.T) {
 		w.CreatePods(harness.Keys(3)...)
 		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
 		var full atomic.Bool
-		s.OnSave = func(context.Context, int) error {
-			if full.Load() {
-				return errors.New("full")
-			}
-			return nil
-		}
+		s.OnSave = fullWhile(&full)
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		stop := w.Run(i)
 		time.Sleep(time.Minute)
@@ -527,12 +522,7 @@ func TestASecondRunOfAShardAfterAFailedSaveAndAnotherReplica(t *testing.T) {
 		w.CreatePods(harness.Keys(3)...)
 		shard := informer.Shard{Key: informer.ShardByUID}.Split(2)[0]
 		var full atomic.Bool
-		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
-			if full.Load() {
-				return errors.New("full")
-			}
-			return nil
-		}}
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: fullWhile(&full)}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Shard: shard})
 		stop := w.Run(i)
 		time.Sleep(90 * time.Second)
@@ -675,12 +665,7 @@ func TestASecondRunAfterAFailedSaveWithoutAVersion(t *testing.T) {
 			}
 			return obj, nil
 		}
-		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
-			if full.Load() {
-				return errors.New("full")
-			}
-			return nil
-		}}
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: fullWhile(&full)}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Transform: unreadable})
 		stop := w.Run(i)
 		time.Sleep(90 * time.Second)
@@ -1074,4 +1059,14 @@ func TestACheckpointNamesItsSource(t *testing.T) {
 			"server": "http://localhost", "resource": "v1/pods", "cluster": string(created.GetUID()), "resourceVersion": w.ResourceVersion(),
 		}, metadata)
 	})
+}
+
+// fullWhile is an OnSave that fails each Save while full is set.
+func fullWhile(full *atomic.Bool) func(context.Context, int) error {
+	return func(context.Context, int) error {
+		if full.Load() {
+			return errors.New("full")
+		}
+		return nil
+	}
 }

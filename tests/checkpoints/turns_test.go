@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,10 +23,10 @@ import (
 	"github.com/rvinformer/informer/tests/harness"
 )
 
-// Three replicas with one checkpoint take turns, each with the same informer in all its terms until it
-// is killed. Saves may fail, and be there all the same, runs may end before they have begun, and the
-// handler refuses some objects. Its data is right in each term, but for dead letters, and for objects
-// that only a replica knows which could not save them: it is right again when that one has led again.
+// Three replicas with one checkpoint take turns. Each has the same informer in all its terms, until it
+// is killed. Saves may fail, and some of those are kept all the same. Runs may end before they have
+// begun. The handler refuses some objects. In each term, its data is right but for two things: dead
+// letters, and objects that the first replica could not save, until that one has led again.
 // INFORMER_TORTURE runs n seeds.
 func TestReplicasTakeTurns(t *testing.T) {
 	from, seeds := harness.EnvInt("INFORMER_TORTURE_FROM", 1), harness.EnvInt("INFORMER_TORTURE", 10)
@@ -38,12 +39,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 						path: filepath.Join(t.TempDir(), "pods"), journaled: journaled,
 					}
 					r.refuseAgain(0)
-					r.memory.OnSave = func(context.Context, int) error {
-						if r.full.Load() {
-							return errors.New("full")
-						}
-						return nil
-					}
+					r.memory.OnSave = fullWhile(&r.full)
 					r.handler.Fail = r.refuse
 					for range 4 + r.N(8) {
 						r.change(r.N(12))
@@ -96,8 +92,10 @@ func (r *replicas) term(n int) {
 	stop := r.Run(i)
 	time.Sleep(time.Minute)
 	r.change(r.N(8))
+	var redelivering sync.WaitGroup
 	if r.One(3) {
-		go i.Redeliver(r.T.Context(), informer.RedeliverOptions{PerSecond: 1 + r.N(3)})
+		o := informer.RedeliverOptions{PerSecond: 1 + r.N(3)}
+		redelivering.Go(func() { _ = i.Redeliver(r.T.Context(), o) }) // the end of the term may interrupt it
 	}
 	time.Sleep(time.Duration(r.N(70)) * time.Second)
 	fails, lands := n == 0 && r.One(3), false
@@ -116,6 +114,7 @@ func (r *replicas) term(n int) {
 	}
 	content := r.read()
 	stop()
+	redelivering.Wait()
 	r.land(n, false)
 	switch killed := r.journaled && !fails && !lands && !(n == 0 && r.unsaved) && r.One(4); {
 	case fails:
