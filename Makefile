@@ -79,27 +79,28 @@ examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "examples/operator with -race" go test -C examples/operator -json -vet=off -timeout 20m ./...
 	$(RACE) $(RUNS) "examples/stream with -race" go test -C examples/stream -json -vet=off -timeout 20m ./...
 
-# 200 random scripts of a simulated day each (DAYS), the same in each run, judged by the oracle,
-# and 10 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
-# crowds of informers; unit has 10 of each. Then 5 days are played twice as WebAssembly, and
-# have the same history. Then 100 random plays of replicas that share a
-# fleet; unit has 4. Then mirror is killed 50 times with each database, and with a stream; make
-# examples kills it 6 times, and 8 times. What attack does to replicas of it, make e2e does for twenty seconds.
+# Random runs, the same each time, as many as DAYS says; these are the numbers of the default:
+# 200 random scripts of a simulated day, judged by the oracle; 10 more under the race detector, with
+# days that unit and race do not have, which play the first 4; 40 random restarts, and 40 crowds of
+# informers, of which unit has 10; 5 days that are played twice as WebAssembly, and have the same
+# history; 100 random plays of replicas that share a fleet, of which unit has 4; 50 kills of mirror
+# with each database, and of a stream, of which make examples has 6 and 8. What attack does to
+# replicas of mirror, make e2e does for twenty seconds.
 DAYS ?= 200
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=$(DAYS) $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|Sharded|)RandomScripts' ./informertest/script
-	INFORMER_TORTURE=10 $(RACE) $(RUNS) "proof with -race" \
+	INFORMER_TORTURE=$$(( $(DAYS) / 20 )) INFORMER_TORTURE_FROM=5 $(RACE) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
-	INFORMER_TORTURE=40 $(RACE) $(RUNS) "proof in a crowd" \
+	INFORMER_TORTURE=$$(( $(DAYS) / 5 )) $(RACE) $(RUNS) "proof in a crowd" \
 		go test -json -count=1 -vet=off -timeout 40m -run Torture ./tests/checkpoints ./tests/sharing
-	INFORMER_DAYS=5 $(RUNS) "proof of replays" \
+	INFORMER_DAYS=$$(( $(DAYS) / 40 )) $(RUNS) "proof of replays" \
 		go test -C e2e -json -count=1 -vet=off -timeout 40m ./replay
-	INFORMER_TORTURE=100 $(RUNS) "proof of replicas" \
+	INFORMER_TORTURE=$$(( $(DAYS) / 2 )) $(RUNS) "proof of replicas" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomPlays ./fleet/shards
-	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
+	MIRROR_KILLS=$$(( $(DAYS) / 4 )) $(RUNS) "proof of restarts" \
 		go test -C mirror -json -count=1 -timeout 40m -run TestKilledAtAnyMoment .
-	STREAM_KILLS=50 $(RUNS) "proof of the stream" \
+	STREAM_KILLS=$$(( $(DAYS) / 4 )) $(RUNS) "proof of the stream" \
 		go test -C examples/stream -json -count=1 -timeout 40m -run AfterKills ./demo
 
 # As many scripts as you like, others in each run, and random restarts as well.
