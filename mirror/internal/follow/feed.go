@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/mirror/internal/display"
 )
 
@@ -17,7 +18,7 @@ const maxRefused = 10
 
 // feed is the handler of one informer: it counts what the sink takes in, and tells what it does not.
 type feed struct {
-	target target
+	target fleet.Target // without what follows from the rest: its Kind, and Namespaced
 	to     informer.BatchHandler
 	outage *outage
 	began  time.Time

@@ -18,12 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Group is the name of the one group of resources: all that are mirrored.
-const Group = "all"
-
-// UserAgent names mirror to API servers.
-const UserAgent = "rvinformer-mirror"
-
 const (
 	// The clients' own brakes. A cluster with hundreds of resources starts that many lists at once;
 	// the server's priority and fairness does the rest.
@@ -66,15 +60,9 @@ type Mirror struct {
 	removals sync.WaitGroup
 
 	mu       sync.Mutex
-	feeds    map[target]*feed
-	followed map[string]bool // clusters that have an informer for each resource
+	feeds    map[fleet.Target]*feed // see feed.target
+	followed map[string]bool        // clusters that have an informer for each resource
 	progress map[display.Place]progress
-}
-
-// target is what a feed brings: a fleet.Target without what follows from it.
-type target struct {
-	unit     fleet.Unit
-	resource schema.GroupVersionResource
 }
 
 // New prepares a run without clusters. The error is about the Resources.
@@ -82,13 +70,13 @@ func New(config Config) (m *Mirror, err error) {
 	m = &Mirror{
 		config: config, members: factory.New(), began: time.Now(),
 		outage: newOutage("database "+config.Database.String(), config.Say),
-		feeds:  map[target]*feed{}, followed: map[string]bool{}, progress: map[display.Place]progress{},
+		feeds:  map[fleet.Target]*feed{}, followed: map[string]bool{}, progress: map[display.Place]progress{},
 	}
 	m.Fleet, err = fleet.New(fleet.Config{
 		// By namespace, because a row is found by its name: of an object that is created anew, the
 		// shard by UID is another one, whose owner may be faster than the owner that sees the
 		// deletion.
-		Groups:    []fleet.Group{{Name: Group, Resources: config.Resources, Shards: config.Shards, ShardBy: informer.ShardByNamespace}},
+		Groups:    []fleet.Group{{Resources: config.Resources, Shards: config.Shards, ShardBy: informer.ShardByNamespace}},
 		Budget:    informer.NewBudget(maxWaiting),
 		Factory:   m.members,
 		Configure: m.configure,
@@ -100,7 +88,7 @@ func New(config Config) (m *Mirror, err error) {
 // Add adds a cluster.
 func (m *Mirror) Add(name string, client *rest.Config) error {
 	client = rest.CopyConfig(client)
-	client.UserAgent = UserAgent
+	client.UserAgent = "rvinformer-mirror"
 	client.QPS, client.Burst = clientQPS, clientBurst
 	return m.Fleet.Add(name, client)
 }
@@ -113,7 +101,7 @@ func (m *Mirror) configure(ctx context.Context, t fleet.Target) (informer.Inform
 	if err != nil {
 		return informer.InformerConfig{}, err
 	}
-	f := &feed{target: target{t.Unit, t.Resource}, to: place.Handler(), outage: m.outage, began: time.Now()}
+	f := &feed{target: fleet.Target{Unit: t.Unit, Resource: t.Resource}, to: place.Handler(), outage: m.outage, began: time.Now()}
 	m.mu.Lock()
 	m.feeds[f.target] = f
 	m.mu.Unlock()
@@ -200,6 +188,6 @@ func (m *Mirror) Follow(ctx context.Context) error {
 	return nil
 }
 
-func placeOf(t target) display.Place {
-	return display.Place{Cluster: t.unit.Cluster, Resource: t.resource.GroupResource()}
+func placeOf(t fleet.Target) display.Place {
+	return display.Place{Cluster: t.Cluster, Resource: t.Resource.GroupResource()}
 }

@@ -17,7 +17,7 @@ import (
 
 // write is an object's row, or the checkpoint of its resource if it has no key.
 type write struct {
-	target
+	fleet.Target
 	key string
 }
 
@@ -40,14 +40,14 @@ func newOutage(name string, say func(string)) *outage {
 }
 
 // note notes what came of a batch, or of the checkpoint of a target: an event without a key.
-func (o *outage) note(ctx context.Context, of target, events []informer.Event, err error) {
+func (o *outage) note(ctx context.Context, of fleet.Target, events []informer.Event, err error) {
 	if line := o.judge(ctx, of, events, err); line != "" {
 		o.say(o.name + ": " + line)
 	}
 }
 
 // judge is note, and returns what is to be said.
-func (o *outage) judge(ctx context.Context, of target, events []informer.Event, err error) (line string) {
+func (o *outage) judge(ctx context.Context, of fleet.Target, events []informer.Event, err error) (line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -62,7 +62,7 @@ func (o *outage) judge(ctx context.Context, of target, events []informer.Event, 
 
 // failedLocked notes what was not written. It says nothing once the context has ended: unwritten
 // does.
-func (o *outage) failedLocked(ctx context.Context, of target, events []informer.Event, err error) (line string) {
+func (o *outage) failedLocked(ctx context.Context, of fleet.Target, events []informer.Event, err error) (line string) {
 	if cause := errors.Unwrap(err); cause != nil {
 		err = cause // without the resource that met it
 	}
@@ -86,7 +86,7 @@ func (o *outage) failedLocked(ctx context.Context, of target, events []informer.
 	return fmt.Sprintf(line, err)
 }
 
-func (o *outage) writtenLocked(of target, events []informer.Event) (line string) {
+func (o *outage) writtenLocked(of fleet.Target, events []informer.Event) (line string) {
 	for _, e := range events {
 		o.missing.Delete(write{of, e.Key})
 	}
@@ -102,7 +102,7 @@ func (o *outage) writtenLocked(of target, events []informer.Event) (line string)
 func (o *outage) forget(some func(fleet.Unit) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	maps.DeleteFunc(o.missing, func(w write, _ sets.Empty) bool { return some(w.unit) })
+	maps.DeleteFunc(o.missing, func(w write, _ sets.Empty) bool { return some(w.Unit) })
 	if o.missing.Len() == 0 {
 		o.told.Clear()
 	}

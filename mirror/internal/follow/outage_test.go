@@ -28,7 +28,7 @@ func (h *outOfOrder) OnBatch(context.Context, []informer.Event) error { return h
 
 // newFeedOf is a feed of pods in a cluster.
 func newFeedOf(cluster string, to informer.BatchHandler, o *outage) *feed {
-	return &feed{target: target{fleet.Unit{Cluster: cluster}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, to: to, outage: o}
+	return &feed{target: fleet.Target{Unit: fleet.Unit{Cluster: cluster}, Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, to: to, outage: o}
 }
 
 func keys(names ...string) (events []informer.Event) {
@@ -86,9 +86,9 @@ func TestOutageTellsRowsApart(t *testing.T) {
 	to.err = nil
 	require.NoError(t, there.OnBatch(t.Context(), keys("a")))
 	require.ErrorContains(t, o.unwritten(), "1 changes")
-	o.forget(func(u fleet.Unit) bool { return u == there.target.unit })
+	o.forget(func(u fleet.Unit) bool { return u == there.target.Unit })
 	require.Error(t, o.unwritten())
-	o.forget(func(u fleet.Unit) bool { return u == here.target.unit })
+	o.forget(func(u fleet.Unit) bool { return u == here.target.Unit })
 	require.NoError(t, o.unwritten())
 }
 

@@ -91,7 +91,7 @@ func (m *Mirror) resourceRows() (rows []display.Row) {
 	defer m.mu.Unlock()
 	for _, i := range running {
 		key := i.Member.(*factory.Member).Key()
-		f := m.feeds[target{fleet.Unit{Cluster: key.Cluster, Group: key.Variant, Shard: key.Shard}, key.Resource}]
+		f := m.feeds[fleet.Target{Unit: fleet.Unit{Cluster: key.Cluster, Group: key.Variant, Shard: key.Shard}, Resource: key.Resource}]
 		if f != nil && !i.Foreign { // which has ended
 			rows = append(rows, m.rowLocked(f, i.Status()))
 		}

@@ -59,7 +59,7 @@ func (m *Mirror) left(ctx context.Context, c fleet.Cluster, rows []display.Row) 
 	if len(m.config.Resources) > 0 || c.State != fleet.ClusterKnown || len(c.Missing) > 0 {
 		return false, nil
 	}
-	known, err := m.config.Database.Known(ctx, fleet.Unit{Cluster: c.Name, Group: Group})
+	known, err := m.config.Database.Known(ctx, fleet.Unit{Cluster: c.Name})
 	unserved := slices.DeleteFunc(known, func(r schema.GroupVersionResource) bool {
 		return slices.ContainsFunc(rows, func(of display.Row) bool {
 			return of.Place == display.Place{Cluster: c.Name, Resource: r.GroupResource()}
