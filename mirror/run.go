@@ -104,7 +104,7 @@ func (p *program) simulate(ctx context.Context) (err error) {
 
 // prepare makes the mirror, with the clusters that are there now.
 func (p *program) prepare(endpoints []clusters.Endpoint) (err error) {
-	p.Follow.Database, p.Follow.Say = follow.In(p.sink), p.screen.Say
+	p.Follow.Database, p.Follow.Say = follow.Sink{Sink: p.sink}, p.screen.Say
 	if p.mirror, err = follow.New(p.Follow); err != nil {
 		return fmt.Errorf("--resources: %w", err)
 	}
@@ -177,7 +177,7 @@ func (p *program) settle(ctx context.Context, stop func() error) (verdict string
 func (p *program) runFleet(ctx context.Context) (err error) {
 	var beside []func(context.Context)
 	if p.Clusters != "" {
-		folder := clusters.NewFolder(p.Clusters, p.mirror.Add, func(name string) { p.mirror.Remove(name) }, p.screen.Say)
+		folder := clusters.NewFolder(p.Clusters, p.mirror.Add, p.mirror.Remove, p.screen.Say)
 		if err := folder.Look(); err != nil {
 			return err
 		}
@@ -197,9 +197,8 @@ func (p *program) runFleet(ctx context.Context) (err error) {
 	}
 	p.screen.Print(fmt.Sprintf("mirroring into %s%s", p.sink, sharing))
 	began := time.Now()
-	beside = append(beside, display.New(p.screen, p.mirror.ClusterRows, began).Run)
 	err = p.mirror.Run(ctx, work, func(ctx context.Context) error {
-		<-ctx.Done()
+		display.New(p.screen, p.mirror.ClusterRows, began).Run(ctx)
 		return nil
 	}, beside...)
 	p.screen.Print(fmt.Sprintf("stopped after %s", display.Round(time.Since(began))))

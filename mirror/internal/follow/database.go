@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Database is where the objects go: a *sqlsink.Sink, see In.
+// Database is where the objects go: a Sink.
 type Database interface {
 	Place(t fleet.Target) Place
 	Known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error)
@@ -26,9 +26,8 @@ type Place interface {
 	Checkpoint() informer.CheckpointStore
 }
 
-// In returns a sink as a Database.
-func In(s *sqlsink.Sink) Database { return sink{s} }
+// Sink makes a Database of that of sqlsink.
+type Sink struct{ *sqlsink.Sink }
 
-type sink struct{ *sqlsink.Sink }
-
-func (s sink) Place(t fleet.Target) Place { return s.Target(t) }
+// Place returns the place of a target.
+func (s Sink) Place(t fleet.Target) Place { return s.Target(t) }

@@ -124,7 +124,7 @@ func (c faultyCheckpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	return c.CheckpointStore.Load(ctx)
 }
 
-func newFaulty(db *sqlsink.Sink) *faulty { return &faulty{Database: In(db), loads: map[string]int{}} }
+func newFaulty(db *sqlsink.Sink) *faulty { return &faulty{Database: Sink{db}, loads: map[string]int{}} }
 
 // cut returns a database that takes so many batches and then nothing any more, like a process that
 // was killed.
@@ -263,11 +263,15 @@ func TestOutageOfARemovedCluster(t *testing.T) {
 	}
 	r := start(t, setting{Config: Config{Database: f}, endpoints: []clusters.Endpoint{here.Endpoint(), there.Endpoint()}})
 	r.says(t, "cannot write: power is gone")
-	require.Eventually(t, func() bool {
-		err := r.outage.unwritten()
-		return err != nil && strings.Contains(err.Error(), "60 changes")
-	}, soon, 20*time.Millisecond)
-	<-r.Remove("there")
+	missing := func(changes string) func() bool {
+		return func() bool {
+			err := r.outage.unwritten()
+			return err != nil && strings.Contains(err.Error(), changes)
+		}
+	}
+	require.Eventually(t, missing(": 60 changes"), soon, 20*time.Millisecond)
+	r.Remove("there")
+	require.Eventually(t, missing(": 30 changes"), soon, 20*time.Millisecond)
 	broken.Store(false)
 	r.settle(t)
 	r.says(t, "writing again")
@@ -312,7 +316,7 @@ func TestCutOffInTheMidst(t *testing.T) {
 		require.Contains(t, difference, "there is no row")
 	}
 
-	s.Database = In(db)
+	s.Database = Sink{db}
 	second := rowsByName(t, s)["here pods"].Counts
 	require.EqualValues(t, len(differences), second.Added)
 	require.EqualValues(t, rows, second.Unchanged)
@@ -335,7 +339,7 @@ func TestCheckpointsCannotBeSaved(t *testing.T) {
 	require.Equal(t, 1, strings.Count(r.out.Messages(), "\n"), r.out)
 	c.Equal(t, db)
 
-	mirrored(t, In(db), db, c)
+	mirrored(t, Sink{db}, db, c)
 	require.Len(t, c.Listed(), len(c.Stock))
 }
 
@@ -345,7 +349,7 @@ func TestConnectionBreaksWhileCheckpointIsLoaded(t *testing.T) {
 	t.Parallel()
 	db := openFile(t)
 	c := mirrortest.NewCluster(t, "here", 400, informertest.Options{})
-	mirrored(t, In(db), db, c)
+	mirrored(t, Sink{db}, db, c)
 	c.ChangeAll(t)
 	f := newFaulty(db)
 	lost := fmt.Errorf("connection lost")

@@ -60,7 +60,7 @@ func start(t *testing.T, s setting) *running {
 	r := &running{out: mirrortest.NewOutput()}
 	s.Say, s.Prune = r.out.Screen.Say, []string{"metadata.managedFields"}
 	if s.Database == nil {
-		s.Database = In(s.sink)
+		s.Database = Sink{s.sink}
 	}
 	var err error
 	r.Mirror, err = New(s.Config)

@@ -138,15 +138,13 @@ func (m *Mirror) RunUnit(ctx context.Context, u fleet.Unit) error {
 }
 
 // Remove removes a cluster, as Fleet.Remove does. Its changes that are not written by then are
-// dropped.
-func (m *Mirror) Remove(name string) (ended <-chan struct{}) {
-	removed, forgotten := m.Fleet.Remove(name), make(chan struct{})
+// dropped. Run waits for it.
+func (m *Mirror) Remove(name string) {
+	removed := m.Fleet.Remove(name)
 	m.removals.Go(func() {
-		defer close(forgotten)
 		<-removed
 		m.outage.forget(func(of fleet.Unit) bool { return of.Cluster == name })
 	})
-	return forgotten
 }
 
 // Run runs work, which is Fleet.Run or that of a replica, and meanwhile during and the functions beside.

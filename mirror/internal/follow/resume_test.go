@@ -28,7 +28,7 @@ func mirroredIn(t *testing.T, address string, of ...mirrortest.Cluster) map[stri
 	db, err := sqlsink.Open(t.Context(), sqlsink.Config{Address: address})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	return mirrored(t, In(db), db, of...)
+	return mirrored(t, Sink{db}, db, of...)
 }
 
 // mirrored runs a mirror of all resources with a database, until that has each last change of each
@@ -85,7 +85,7 @@ func TestRelist(t *testing.T) {
 		rowsByName(t, setting{Config: Config{Relist: true}, sink: db, endpoints: []clusters.Endpoint{c.Endpoint()}})
 		require.Len(t, c.Listed(), len(c.Stock))
 	}
-	mirrored(t, In(db), db, c)
+	mirrored(t, Sink{db}, db, c)
 	require.Empty(t, c.Listed())
 }
 

@@ -131,9 +131,6 @@ func isOwn(err error) bool {
 
 // spentLocked returns why there is no sense in waiting for a place any longer, or nil.
 func (m *Mirror) spentLocked(of display.Place, err error, failing time.Time, handled int64) error {
-	if m.config.Patience == 0 {
-		return nil
-	}
 	now := time.Now()
 	was, is := m.progress[of]
 	if !is || handled > was.handled {
