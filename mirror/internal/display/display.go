@@ -112,8 +112,7 @@ func (d *Display) line(rows []Row, now time.Time) string {
 		rate(delta.Added, seconds), rate(delta.Updated, seconds), rate(delta.Deleted, seconds), sum.Counts, bytesOf(sum.Queued))
 }
 
-// block is the line, one for each trouble that lasts, and then one for each row that syncs, as far as
-// there is room.
+// block is the line, one for each trouble that lasts, and then one for each row that syncs.
 func (d *Display) block(rows []Row, now time.Time) []string {
 	block := []string{d.line(rows, now)}
 	for _, line := range grouped(rows, Row.trouble) {
@@ -124,7 +123,7 @@ func (d *Display) block(rows []Row, now time.Time) []string {
 			block = append(block, fmt.Sprintf("  %s: %s objects, %s waiting to be written", r.Place, Comma(r.Counts.Handled()), bytesOf(r.Queued)))
 		}
 	}
-	return block[:min(len(block), d.screen.Height())]
+	return block
 }
 
 // settled is how many of the rows have.

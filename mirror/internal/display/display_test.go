@@ -43,10 +43,6 @@ func TestBlock(t *testing.T) {
 	d.syncing, d.shown, d.shownAt = false, Counts{Added: 12011}, began
 	require.Equal(t, "10 objects; per second +1 ~2 -0; in all 12,013 added, 4 updated, 0 deleted, 0 unchanged; 3.0 MiB waiting to be written",
 		d.block([]Row{slow, done, fast}, began.Add(2*time.Second))[0])
-	for height := range 30 {
-		d := New(liveScreen(&bytes.Buffer{}, 100, height), nil, began)
-		require.LessOrEqual(t, len(d.block([]Row{slow, done, fast}, began.Add(time.Second))), d.screen.Height(), "height %d", height)
-	}
 }
 
 // Without a terminal there are lines: progress, what is synced, and from then on events now and
@@ -152,4 +148,24 @@ func TestScreen(t *testing.T) {
 	s.Draw(nil)
 	const up1, up2 = "\x1b[1A\r\x1b[J", "\x1b[2A\r\x1b[J"
 	require.Equal(t, "one\ntwo is cu\n"+up2+"lasting\none\ntwo is cu\n"+up2+"three\n"+up1, out.String())
+}
+
+// A block that is higher than the terminal is cut, and so is one that is drawn again after the terminal
+// has become lower.
+func TestBlockIsCut(t *testing.T) {
+	block := make([]string, 40)
+	for height, want := range map[int]int{0: 3, 4: 3, 5: 3, 6: 4, 24: 22, 42: 40, 50: 40} {
+		var out bytes.Buffer
+		s := liveScreen(&out, 10, height)
+		s.Draw(block)
+		require.Equal(t, strings.Repeat("\n", want), out.String(), "height %d", height)
+		s.Draw(nil)
+		require.Equal(t, fmt.Sprintf("\x1b[%dA\r\x1b[J", want), strings.TrimLeft(out.String(), "\n"))
+	}
+	var out bytes.Buffer
+	s := liveScreen(&out, 10, 24)
+	s.Draw(block)
+	s.size = func() (int, int) { return 10, 12 }
+	s.Print("lasting")
+	require.Equal(t, strings.Repeat("\n", 22)+"\x1b[22A\r\x1b[Jlasting\n"+strings.Repeat("\n", 10), out.String())
 }

@@ -38,12 +38,6 @@ func NewScreen(out, errs io.Writer) *Screen {
 // Live reports whether Draw shows anything.
 func (s *Screen) Live() bool { return s.size != nil }
 
-// Height is the number of lines that the live block may have.
-func (s *Screen) Height() int {
-	_, height := s.size()
-	return max(height-2, 3)
-}
-
 // Print writes a lasting line to the standard output.
 func (s *Screen) Print(line string) { s.above(s.out, line) }
 
@@ -65,7 +59,7 @@ func (s *Screen) above(to io.Writer, line string) {
 	s.drawLocked(block)
 }
 
-// Draw replaces the live block. An empty one removes it.
+// Draw replaces the live block, as far as there is room. An empty one removes it.
 func (s *Screen) Draw(block []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +74,8 @@ func (s *Screen) drawLocked(block []string) {
 	if len(s.block) > 0 {
 		fmt.Fprintf(&text, "\x1b[%dA\r\x1b[J", len(s.block)) // up to its first line, clear from there
 	}
-	width, _ := s.size()
+	width, height := s.size()
+	block = block[:min(len(block), max(height-2, 3))]
 	for _, line := range block {
 		// A line that wraps would be two lines, and the way back up too short.
 		if letters := []rune(line); len(letters) >= width {
