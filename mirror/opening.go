@@ -13,7 +13,6 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/mirror/internal/commandline"
 	"github.com/rvinformer/informer/mirror/internal/display"
-	"github.com/rvinformer/informer/mirror/internal/follow"
 	"github.com/rvinformer/informer/sqlsink"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -28,50 +27,43 @@ const (
 // opening opens a database, and waits for it while its server is down. The status page shows it
 // meanwhile.
 type opening struct {
-	sqlsink.Config
-	patience follow.Patience // with --once, as for a cluster
-	limit    time.Duration   // of one try
-	say      func(line string)
-	began    time.Time
-	status   atomic.Pointer[informer.Status]
-}
-
-func newOpening(o commandline.Options, say func(line string)) *opening {
-	w := &opening{Config: sqlsink.Config{Address: o.Database}, patience: o.Follow.Patience, limit: openPatience, say: say, began: time.Now()}
-	if o.Once {
-		w.limit = min(openPatience, o.Timeout)
-	}
-	if o.IsShared() {
-		w.Shards = o.Follow.Shards
-	}
-	w.status.Store(&informer.Status{Condition: informer.Condition{Reason: informer.ReasonNotStarted, Message: "opening the database", Since: w.began}})
-	return w
+	commandline.Options
+	say    func(line string)
+	began  time.Time
+	failed atomic.Pointer[informer.Status] // nil before the first try has failed
 }
 
 // Open opens the database. The error is one that trying again does not help against, or says that
 // there is no more patience, or why ctx has ended.
 func (w *opening) Open(ctx context.Context) (*sqlsink.Sink, error) {
+	config, limit := sqlsink.Config{Address: w.Database}, openPatience
+	if w.IsShared() {
+		config.Shards = w.Follow.Shards
+	}
+	if w.Once {
+		limit = min(openPatience, w.Timeout)
+	}
 	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 15 * time.Second}
-	name, _ := sqlsink.Name(w.Address) // it was checked
+	name, _ := sqlsink.Name(w.Database) // it was checked
 	var said time.Time
 	for {
-		within, cancel := context.WithTimeout(ctx, w.limit)
-		db, err := sqlsink.Open(within, w.Config)
+		within, cancel := context.WithTimeout(ctx, limit)
+		db, err := sqlsink.Open(within, config)
 		if err != nil && within.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("database %s: it cannot be opened within %s: %w", name, w.limit, err)
+			err = fmt.Errorf("database %s: it cannot be opened within %s: %w", name, limit, err)
 		}
 		cancel()
 		if err == nil && !said.IsZero() {
 			w.say(fmt.Sprintf("database %s: open, after %s", name, display.Round(time.Since(w.began))))
 		}
-		if err == nil || strings.HasPrefix(w.Address, commandline.SQLite) || isFinal(err) || ctx.Err() != nil {
+		if err == nil || strings.HasPrefix(w.Database, commandline.SQLite) || isFinal(err) || ctx.Err() != nil {
 			return db, err
 		}
-		w.status.Store(&informer.Status{
+		w.failed.Store(&informer.Status{
 			LastError: err, LastErrorTime: time.Now(), FailingSince: w.began,
 			Condition: informer.Condition{Reason: informer.ReasonFailing, Message: display.Reason(err), Since: w.began},
 		})
-		if spent := w.patience.Spent(err, w.began, w.began, time.Now()); spent != nil {
+		if spent := w.Follow.Patience.Spent(err, w.began, w.began, time.Now()); spent != nil {
 			return nil, spent
 		}
 		pause := backoff.Step()
@@ -88,17 +80,22 @@ func (w *opening) Open(ctx context.Context) (*sqlsink.Sink, error) {
 }
 
 // Status shows the database as if it were an informer that is not synced.
-func (w *opening) Status() informer.Status { return *w.status.Load() }
+func (w *opening) Status() informer.Status {
+	if failed := w.failed.Load(); failed != nil {
+		return *failed
+	}
+	return informer.Status{Condition: informer.Condition{Reason: informer.ReasonNotStarted, Message: "opening the database", Since: w.began}}
+}
 
 // isFinal reports whether a PostgreSQL server has answered what only a change of its settings, or
 // of the address, can mend. A server that does not answer may do so later, and one that starts,
 // ends, or has too many clients says so of itself.
 func isFinal(err error) bool {
-	unusable, answer := (*sqlsink.UnusableError)(nil), (*pgconn.PgError)(nil)
-	if errors.As(err, &unusable) {
+	if _, unusable := errors.AsType[*sqlsink.UnusableError](err); unusable {
 		return true
 	}
-	return errors.As(err, &answer) && slices.ContainsFunc([]string{
+	answer, is := errors.AsType[*pgconn.PgError](err)
+	return is && slices.ContainsFunc([]string{
 		"0A", // it lacks a feature
 		"22", // it does not take a value
 		"28", // the account or its password

@@ -63,7 +63,7 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 		defer func() { err = errors.Join(err, stop()) }()
 		to.Print("status: " + link + ", metrics at " + link + "metrics")
 	}
-	opening := newOpening(p.Options, to.Say)
+	opening := &opening{Options: p.Options, say: to.Say, began: time.Now()}
 	opened := p.board.Informers.Add(registry.Labels{Informer: "database"}, opening) // not ready before
 	p.sink, err = opening.Open(ctx)
 	switch {
