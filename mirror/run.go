@@ -191,7 +191,7 @@ func (p *program) runFleet(ctx context.Context) (err error) {
 		}
 		p.board.Informers.AddFactory(replica.Registry())
 		p.board.Metrics.MustRegister(replica)
-		p.board.Handle("/units", share.UnitsPage{Status: replica.Status})
+		p.board.Handle("/units", share.UnitsPage(replica.Status))
 		beside = append(beside, func(ctx context.Context) { share.Tell(ctx, replica.Status, p.screen.Print) })
 		work, sharing = replica.Run, fmt.Sprintf(", sharing the work by the Leases %s as %s", p.Share.Leases, replica.Identity())
 	}

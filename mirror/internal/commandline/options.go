@@ -110,6 +110,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 // check says what is wrong with the flags.
 func (o Options) check(flags *pflag.FlagSet, file string) error {
 	_, address := sqlsink.Name(o.Database)
+	namespace, name, _ := strings.Cut(o.Share.Leases, "/")
 	switch {
 	case strings.HasPrefix(file, "postgres://"), strings.HasPrefix(file, "postgresql://"):
 		return errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database")
@@ -133,8 +134,8 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 		return errors.New("--once does not go with --clusters and --share, which have no end")
 	case o.IsFleet() && o.Demo:
 		return errors.New("--demo brings its own clusters: --clusters and --share do not go with it")
-	case o.IsShared() && o.Share.Check() != nil:
-		return o.Share.Check()
+	case o.IsShared() && (namespace == "" || name == ""):
+		return fmt.Errorf("--share %s: it must be NAMESPACE/NAME", o.Share.Leases)
 	case o.IsShared() && strings.HasPrefix(o.Database, SQLite):
 		return errors.New("--share needs --database with a PostgreSQL: replicas cannot share a SQLite file")
 	case o.Follow.Shards < 1:

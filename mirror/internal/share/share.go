@@ -18,15 +18,6 @@ type Options struct {
 	Kubeconfig    string // where the Leases are; empty = in the cluster that mirror runs in
 }
 
-// Check says what is wrong with the name of the Leases.
-func (o Options) Check() error {
-	namespace, name, found := strings.Cut(o.Leases, "/")
-	if !found || namespace == "" || name == "" {
-		return fmt.Errorf("--share %s: it must be NAMESPACE/NAME", o.Leases)
-	}
-	return nil
-}
-
 // Replica prepares this mirror to share work with others.
 func (o Options) Replica(work shards.Work) (*shards.Replica, error) {
 	client, err := rest.InClusterConfig()

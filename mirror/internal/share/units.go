@@ -11,15 +11,13 @@ import (
 	"github.com/rvinformer/informer/mirror/internal/display"
 )
 
-// UnitsPage lists the units and their owners, as a text. The status page and the metrics have how
-// many there are.
-type UnitsPage struct {
-	Status func() shards.Status
-}
+// UnitsPage lists the units of this status and their owners, as a text. The status page and the
+// metrics have how many there are.
+type UnitsPage func() shards.Status
 
-func (p UnitsPage) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (status UnitsPage) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	now := p.Status()
+	now := status()
 	text := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(text, "I am %s; %s\n\nUNIT\tOWNER\tEPOCH\tSINCE\tSTATE\n", now.Identity, owned(now))
 	for _, u := range now.Units {

@@ -33,7 +33,7 @@ func TestUnitsPage(t *testing.T) {
 	now.Gaps = []fleet.Unit{{Cluster: "south", Group: "all"}}
 	now.Problems = []shards.Problem{{Doing: "watching leases", Err: errors.New("refused")}}
 	answer := httptest.NewRecorder()
-	UnitsPage{func() shards.Status { return now }}.ServeHTTP(answer, httptest.NewRequest("GET", "/units", nil))
+	UnitsPage(func() shards.Status { return now }).ServeHTTP(answer, httptest.NewRequest("GET", "/units", nil))
 
 	require.Regexp(t, `I am mirror-0; owns 1 of 3 units: east/all \(epoch 4\)`, answer.Body)
 	require.Regexp(t, `(?m)^east/all +mirror-0 +4 +\S+ +Running here$`, answer.Body)
