@@ -43,8 +43,7 @@ func TestReplicaMendsWhatAFailoverLost(t *testing.T) {
 	equal := func() bool { return reader.caughtUp() && len(reader.differences()) == 0 }
 	change := func() {
 		require.NoError(t, c.Of(t, mirrortest.Pods).Delete())
-		_, err := c.Of(t, mirrortest.ConfigMaps).Update(7)
-		require.NoError(t, err)
+		require.NoError(t, c.Of(t, mirrortest.ConfigMaps).Update(7))
 	}
 	require.Eventually(t, equal, soon, 50*time.Millisecond, to)
 	standby := copyTables(t, server, "test1")

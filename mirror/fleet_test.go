@@ -52,8 +52,7 @@ func TestClustersOfAFolder(t *testing.T) {
 
 	for _, c := range []mirrortest.Cluster{east, west} {
 		require.NoError(t, c.Of(t, mirrortest.Pods).Delete())
-		_, err := c.Of(t, mirrortest.ConfigMaps).Update(7)
-		require.NoError(t, err)
+		require.NoError(t, c.Of(t, mirrortest.ConfigMaps).Update(7))
 		c.Server.ResetRequests()
 	}
 	caughtUp := func() bool {

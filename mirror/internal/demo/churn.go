@@ -58,7 +58,6 @@ func (c *Cluster) changeOne() error {
 	case what == 2:
 		return of.Recreate(rand.Int())
 	default:
-		_, err := of.Update(rand.Int())
-		return err
+		return of.Update(rand.Int())
 	}
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/rvinformer/informer/informertest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,15 +40,11 @@ func (s *Stock) Create() error {
 	return s.create(s.next - 1)
 }
 
-// Update changes the object with this number, counted from the first that exists, and returns its
-// new resource version.
-func (s *Stock) Update(number int) (resourceVersion string, err error) {
+// Update changes the object with this number, counted from the first that exists.
+func (s *Stock) Update(number int) error {
 	s.revision++
-	updated, err := s.server.Update(s.Kind.Resource, s.Kind.object(s.nth(number), s.revision))
-	if err != nil {
-		return "", fmt.Errorf("updating one of the %s: %w", s.Kind.Resource.Resource, err)
-	}
-	return updated.GetResourceVersion(), nil
+	_, err := s.server.Update(s.Kind.Resource, s.Kind.object(s.nth(number), s.revision))
+	return err
 }
 
 // Recreate deletes an object and creates another one under the same name: only the UID tells them

@@ -167,8 +167,7 @@ func TestInformerKnowsWhatIsWritten(t *testing.T) {
 			require.NoError(t, stock.Create())
 			require.NoError(t, stock.Delete())
 			require.NoError(t, stock.Recreate(7*i))
-			_, err := stock.Update(11 * i)
-			require.NoError(t, err)
+			require.NoError(t, stock.Update(11*i))
 			time.Sleep(time.Millisecond)
 		}
 		_ = r.stop() // perhaps that something is not written

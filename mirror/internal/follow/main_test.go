@@ -102,8 +102,8 @@ func (r *running) reaches(t *testing.T, c mirrortest.Cluster, resources ...schem
 		all := r.members.Members()
 		i := slices.IndexFunc(all, func(m factory.Member) bool { return m.Key().Cluster == c.Name && m.Key().Resource == resource })
 		require.GreaterOrEqual(t, i, 0, resource)
-		last, err := c.Of(t, resource).Update(0)
-		require.NoError(t, err)
+		require.NoError(t, c.Of(t, resource).Update(0))
+		last := c.Server.ResourceVersion()
 		require.NoError(t, all[i].Informer().(informer.ResourceVersionInformer).WaitUntil(ctx, last), r.out)
 	}
 }

@@ -75,8 +75,7 @@ func (c Cluster) ChangeAll(t testing.TB) {
 		require.NoError(t, s.Delete())
 		require.NoError(t, s.Recreate(1))
 		require.NoError(t, s.Create())
-		_, err := s.Update(2)
-		require.NoError(t, err)
+		require.NoError(t, s.Update(2))
 	}
 }
 
@@ -141,7 +140,6 @@ func (c Cluster) ChangeAny(random *rand.Rand, deletes int) error {
 	case what < 4 && i < deletes:
 		return stock.Recreate(random.Int())
 	default:
-		_, err := stock.Update(random.Int())
-		return err
+		return stock.Update(random.Int())
 	}
 }
