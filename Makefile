@@ -81,11 +81,12 @@ examples-race: bin/heartbeat postgres-install
 
 # Random runs, the same each time, as many as DAYS says; these are the numbers of the default:
 # 200 random scripts of a simulated day, judged by the oracle; 10 more under the race detector, with
-# days that unit and race do not have, which play the first 4; 40 random restarts, and 40 crowds of
-# informers, of which unit has 10; 5 days that are played twice as WebAssembly, and have the same
-# history; 100 random plays of replicas that share a fleet, of which unit has 4; 50 kills of mirror
-# with each database, and of a stream, of which make examples has 6 and 8. What attack does to
-# replicas of mirror, make e2e does for twenty seconds.
+# days that unit and race do not have, which play the first 4; 40 random restarts, 40 crowds of
+# informers, and 40 plays of replicas that take turns at a checkpoint, of which unit has 10; 5 days
+# that are played twice as WebAssembly, and have the same history; 100 random plays of replicas that
+# share a fleet, of which unit has 4; 50 kills of mirror with each database, and of a stream, of
+# which make examples has 6 and 8. What attack does to replicas of mirror, make e2e does for twenty
+# seconds.
 DAYS ?= 200
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=$(DAYS) $(RUNS) proof \
@@ -93,7 +94,7 @@ proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=$$(( $(DAYS) / 20 )) INFORMER_TORTURE_FROM=5 $(RACE) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=$$(( $(DAYS) / 5 )) $(RACE) $(RUNS) "proof in a crowd" \
-		go test -json -count=1 -vet=off -timeout 40m -run Torture ./tests/checkpoints ./tests/sharing
+		go test -json -count=1 -vet=off -timeout 40m -run 'Torture|ReplicasTakeTurns' ./tests/checkpoints ./tests/sharing
 	INFORMER_DAYS=$$(( $(DAYS) / 40 )) $(RUNS) "proof of replays" \
 		go test -C e2e -json -count=1 -vet=off -timeout 40m ./replay
 	INFORMER_TORTURE=$$(( $(DAYS) / 2 )) $(RUNS) "proof of replicas" \
@@ -108,7 +109,7 @@ TORTURE ?= 10000
 TORTURE_FROM ?= $(shell date +%s)
 torture:
 	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
-		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' ./tests/... ./informertest/script ./fleet/shards
+		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|ReplicasTakeTurns|RandomScripts|RandomPlays' ./tests/... ./informertest/script ./fleet/shards
 
 # The method of attacks: half of the time, all hostile answers in all list modes, from the start and
 # later, each round with other changes; then rounds in which three mirrors with clocks ten minutes
