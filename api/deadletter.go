@@ -33,6 +33,9 @@ type DeadLetter struct {
 	// ResourceVersion is that of the newest state that was refused; of a deletion whose final state
 	// is unknown, the one that was acknowledged last.
 	ResourceVersion string
+	// Newest is the resource version of the newest state of Key that is not handed over because of the
+	// letter. Of a Deleted, it may be that of another object, which waits behind the deletion.
+	Newest string
 	// Type is what happened to the object.
 	Type EventType
 	// FirstError is the text of the first error since the handler has taken in anything of the

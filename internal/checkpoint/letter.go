@@ -15,6 +15,7 @@ import (
 // the fields that it does not know.
 type letterText struct {
 	ResourceVersion string        `json:"resourceVersion,omitempty"`
+	Newest          string        `json:"newest,omitempty"` // if it is another one
 	Type            api.EventType `json:"type"`
 	FirstError      string        `json:"firstError"`
 	LastError       string        `json:"lastError,omitempty"` // if it is another one
@@ -25,8 +26,11 @@ type letterText struct {
 // AddDeadLetter adds a record of a dead letter.
 func (j *Journal) AddDeadLetter(letter api.DeadLetter) {
 	text := letterText{
-		ResourceVersion: letter.ResourceVersion, Type: letter.Type, FirstError: letter.FirstError,
+		ResourceVersion: letter.ResourceVersion, Newest: letter.Newest, Type: letter.Type, FirstError: letter.FirstError,
 		LastError: letter.LastError, Attempts: letter.Attempts, Since: letter.Since,
+	}
+	if text.Newest == text.ResourceVersion {
+		text.Newest = ""
 	}
 	if text.LastError == text.FirstError {
 		text.LastError = ""
@@ -46,8 +50,11 @@ func (r *Reader) DeadLetter(key string, version *keytable.Binary) (letter api.De
 		return letter, r.damaged(r.blockAt+int64(r.at), "malformed dead letter")
 	}
 	letter = api.DeadLetter{
-		Key: strings.Clone(key), UID: types.UID(strings.Clone(string(v.UID))), ResourceVersion: text.ResourceVersion, Type: text.Type,
+		Key: strings.Clone(key), UID: types.UID(strings.Clone(string(v.UID))), ResourceVersion: text.ResourceVersion, Newest: text.Newest, Type: text.Type,
 		FirstError: text.FirstError, LastError: text.LastError, Attempts: text.Attempts, Since: text.Since,
+	}
+	if letter.Newest == "" {
+		letter.Newest = letter.ResourceVersion
 	}
 	if letter.LastError == "" {
 		letter.LastError = letter.FirstError

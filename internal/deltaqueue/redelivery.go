@@ -284,7 +284,7 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 	doubtful, letter := r.doubt(d.Key)
 	var refused string
 	if letter != nil {
-		refused = letter.ResourceVersion
+		refused = letter.Newest
 	}
 	if doubtful && rv.Compare(refused, at) == rv.Newer {
 		return Past // refused since the answer
@@ -303,14 +303,12 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		}
 		return Past
 	}
-	// Where the letter is of the end of an object, newest is what came in its place.
-	newest, _, _ := q.refusedLocked(d.Key)
 	switch {
 	case !doubtful:
 		return r.judgeLocked(d.Key, d.Version)
 	case recency.Older(d.Version, known):
 		return Past
-	case d.Version.ResourceVersion == refused, d.Version.ResourceVersion == newest, exists && known.SameState(d.Version):
+	case d.Version.ResourceVersion == refused || exists && known.SameState(d.Version):
 		return Repeatable
 	case rv.NotNewer(d.Version.ResourceVersion, q.frontier.observed):
 		return Repeatable

@@ -177,7 +177,7 @@ func TestRedeliveryWaits(t *testing.T) {
 func TestRenewSettlesADoubt(t *testing.T) {
 	gone := deltaqueue.Delta{Type: cache.Deleted, Key: "k"}
 	for name, c := range map[string]struct {
-		known, refused string
+		known, refused string // refused is the newest state that is
 		refusedEnd     bool
 		certain, named bool
 		d              deltaqueue.Delta
@@ -195,6 +195,9 @@ func TestRenewSettlesADoubt(t *testing.T) {
 		"gone beyond the watch":        {known: "7", refused: "8", d: gone, at: "51", want: deltaqueue.Ahead},
 		"gone, as was refused":         {known: "7", refused: "8", refusedEnd: true, d: gone, at: "51", want: deltaqueue.Coming},
 		"gone before the refusal":      {refused: "60", d: gone, at: "50", want: deltaqueue.Past},
+		"gone before another came":     {known: "7", refused: "60", refusedEnd: true, d: gone, at: "50", want: deltaqueue.Past},
+		"between two that are refused": {known: "7", refused: "49", refusedEnd: true, d: replaced("k", "48"), at: "48", want: deltaqueue.Past},
+		"came in its place":            {known: "7", refused: "another", refusedEnd: true, d: replaced("k", "another"), at: "another", want: deltaqueue.Coming},
 		"gone, and nothing in doubt":   {certain: true, d: gone, at: "50", want: deltaqueue.Past},
 		"gone, named":                  {certain: true, named: true, d: gone, at: "50", want: deltaqueue.Coming},
 		"gone, named, and still known": {certain: true, named: true, known: "7", d: gone, at: "50", want: deltaqueue.Ahead},
@@ -202,9 +205,9 @@ func TestRenewSettlesADoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, known, r := redelivering(t, 1, func(string) (bool, *api.DeadLetter) {
-				letter := &api.DeadLetter{Type: api.Updated, ResourceVersion: c.refused}
+				letter := &api.DeadLetter{Type: api.Updated, ResourceVersion: c.refused, Newest: c.refused}
 				if c.refusedEnd {
-					letter.Type = api.Deleted
+					letter.Type, letter.ResourceVersion = api.Deleted, c.known
 				}
 				return !c.certain, letter
 			})

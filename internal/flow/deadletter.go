@@ -74,7 +74,7 @@ func (f *Flow) letterOf(e *deltaqueue.Entry, change api.EventType, resourceVersi
 		uid = known.UID
 	}
 	return api.DeadLetter{
-		Key: e.Key, UID: uid, ResourceVersion: resourceVersion, Type: change,
+		Key: e.Key, UID: uid, ResourceVersion: resourceVersion, Newest: e.Version.ResourceVersion, Type: change,
 		FirstError: e.Failure.First, LastError: e.Failure.Last, Attempts: e.Attempts + 1, Since: e.Failure.Since,
 	}
 }

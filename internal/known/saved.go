@@ -83,15 +83,14 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 }
 
 // endLetters leaves out the dead letters whose change the handler has taken in while they were saved.
-// The others stand for all changes of their keys up to the resource version of the checkpoint.
+// What the others stand for is not tried again.
 func (s *Saved) endLetters() {
-	resume := s.Metadata[checkpoint.MetadataResourceVersion]
 	for letter := range s.begun.letters() {
 		if known, exists := s.table.Get(letter.Key); exists && isTaken(letter, known) {
 			s.begun.remove(letter.Key)
 			continue
 		}
-		s.begun.doubts[letter.Key] = doubt{letter: letter, refused: rv.AtLeast(letter.ResourceVersion, resume)}
+		s.begun.doubts[letter.Key] = doubt{letter: letter, refused: letter.Newest}
 	}
 }
 

@@ -194,7 +194,7 @@ func (v *Versions) outlastsEnd(key string, d doubt) bool {
 	case d.letter == nil:
 		return false
 	case d.letter.Type == api.Deleted:
-		return d.refused != d.letter.ResourceVersion
+		return d.letter.Newest != d.letter.ResourceVersion
 	}
 	return d.letter.Type == api.Added && v.reading().Compare(key, keytable.Version{}).Known
 }

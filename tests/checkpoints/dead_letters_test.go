@@ -244,58 +244,73 @@ func TestDeadLettersOfAWiderShard(t *testing.T) {
 // leaves the object to the next one. So does the letter of a handler that has ended its goroutine,
 // which is the object's.
 func TestDeadLetterOfADeletionLastsUntilTheNextObjectIsTakenIn(t *testing.T) {
+	lasts := func(t *testing.T, w *harness.World, letter informer.EventType, exits, restarts bool, s informer.CheckpointStore) {
+		w.CreatePods("a/1", "a/2")
+		var refuses atomic.Value
+		refuses.Store("none")
+		var replaces atomic.Bool
+		b := harness.Batches{See: replacing(w, &replaces), Fail: func(batch []string) error {
+			for n, event := range batch {
+				switch refused := refuses.Load().(string); {
+				case !strings.Contains(event, refused):
+				case exits && refused == "delete a/2":
+					runtime.Goexit()
+				default:
+					return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
+				}
+			}
+			return nil
+		}}
+		config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
+		i := harness.Follow(w, config)
+		stop := w.Run(i)
+		time.Sleep(time.Minute)
+		refuses.Store("delete a/2")
+		replaces.Store(true)
+		w.UpdatePod("a/1", "busy")
+		time.Sleep(time.Hour)
+		w.UpdatePod("a/1", "changed")
+		time.Sleep(time.Minute)
+		require.Len(t, i.DeadLetters(), 1)
+		require.Equal(t, letter, i.DeadLetters()[0].Type)
+		if restarts {
+			stop()
+			i = harness.Follow(w, config)
+			stop = w.Run(i)
+			time.Sleep(time.Minute)
+			require.Len(t, w.Lists(), 1)
+		}
+
+		refuses.Store("add a/2")
+		ctx, giveUp := context.WithCancel(t.Context())
+		redelivered := make(chan error, 1)
+		go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
+		time.Sleep(time.Second)
+		require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
+		require.Len(t, i.DeadLetters(), 1)
+		giveUp()
+		require.Error(t, <-redelivered)
+		stop()
+
+		refuses.Store("none")
+		i = harness.Follow(w, config)
+		defer w.Run(i)()
+		time.Sleep(time.Minute)
+		require.Len(t, i.DeadLetters(), 1)
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
+		w.RequireState(&b.Recorder)
+		require.Empty(t, i.DeadLetters())
+	}
 	for letter, exits := range map[informer.EventType]bool{informer.Deleted: false, informer.Added: true} {
-		for name, s := range stores(t) {
-			harness.BubbleRun(t, fmt.Sprint(name, " exits=", exits), informertest.Options{}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1", "a/2")
-				var refuses atomic.Value
-				refuses.Store("none")
-				var replaces atomic.Bool
-				b := harness.Batches{See: replacing(w, &replaces), Fail: func(batch []string) error {
-					for n, event := range batch {
-						switch refused := refuses.Load().(string); {
-						case !strings.Contains(event, refused):
-						case exits && refused == "delete a/2":
-							runtime.Goexit()
-						default:
-							return informer.FailedEvents{{Index: n, Err: errors.New("the row is refused")}}
-						}
-					}
-					return nil
-				}}
-				config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 8, Checkpoint: s}
-				i := harness.Follow(w, config)
-				stop := w.Run(i)
-				time.Sleep(time.Minute)
-				refuses.Store("delete a/2")
-				replaces.Store(true)
-				w.UpdatePod("a/1", "busy")
-				time.Sleep(time.Hour)
-				w.UpdatePod("a/1", "changed")
-				time.Sleep(time.Minute)
-				require.Len(t, i.DeadLetters(), 1)
-				require.Equal(t, letter, i.DeadLetters()[0].Type)
-
-				refuses.Store("add a/2")
-				ctx, giveUp := context.WithCancel(t.Context())
-				redelivered := make(chan error, 1)
-				go func() { redelivered <- i.Redeliver(ctx, informer.RedeliverOptions{Keys: []string{"a/2"}}) }()
-				time.Sleep(time.Second)
-				require.Equal(t, map[string]string{"a/1": w.ResourceVersion()}, b.State(), "the deletion is taken in")
-				require.Len(t, i.DeadLetters(), 1)
-				giveUp()
-				require.Error(t, <-redelivered)
-				stop()
-
-				refuses.Store("none")
-				i = harness.Follow(w, config)
-				defer w.Run(i)()
-				time.Sleep(time.Minute)
-				require.Len(t, i.DeadLetters(), 1)
-				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/2"}}))
-				w.RequireState(&b.Recorder)
-				require.Empty(t, i.DeadLetters())
-			})
+		for _, opaque := range []bool{false, true} {
+			for _, restarts := range []bool{false, true} {
+				for name, s := range stores(t) {
+					text := fmt.Sprintf("%s, exits=%v, opaque=%v, restarts=%v", name, exits, opaque, restarts)
+					harness.BubbleRun(t, text, informertest.Options{OpaqueVersions: opaque}, func(t *testing.T, w *harness.World) {
+						lasts(t, w, letter, exits, restarts, s)
+					})
+				}
+			}
 		}
 	}
 }
@@ -308,6 +323,105 @@ func replacing(w *harness.World, asked *atomic.Bool) func([]informer.Event) {
 			w.DeletePods("a/2")
 			w.CreatePods("a/2")
 			time.Sleep(time.Second)
+		}
+	}
+}
+
+// The handler has refused the end of an object, and another one has come in its place. A process that
+// goes on from the checkpoint delivers both when it is asked to, also where versions have no order, and
+// nothing that is older than what the watch tells.
+func TestDeadLetterOfADeletionIsRedeliveredAfterARestart(t *testing.T) {
+	behind := func(w *harness.World, delay time.Duration) {
+		w.DeletePods("a/1")
+		time.Sleep(delay)
+		w.CreatePods("a/1")
+		time.Sleep(time.Hour)
+	}
+	none := func(*harness.World) {}
+	for name, c := range map[string]struct {
+		first, second func(w *harness.World) // while the first process runs, and before the second one does
+		watched       []string               // what the watch of the second one brings
+		want          []string
+	}{
+		"nothing behind": {
+			first: func(w *harness.World) { w.DeletePods("a/1"); time.Sleep(time.Hour) }, second: none,
+			want: []string{"delete a/1 unknown"},
+		},
+		"behind": {
+			first: func(w *harness.World) { behind(w, time.Minute) }, second: none,
+			want: []string{"delete a/1 unknown", "add a/1"},
+		},
+		"came with it": {
+			first: func(w *harness.World) { behind(w, 0) }, second: none,
+			want: []string{"delete a/1 unknown", "add a/1"},
+		},
+		"changed behind": {
+			first:  func(w *harness.World) { behind(w, time.Minute); w.UpdatePod("a/1", "changed"); time.Sleep(time.Hour) },
+			second: none, want: []string{"delete a/1 unknown", "add a/1"},
+		},
+		"another behind": {
+			first: func(w *harness.World) { behind(w, time.Minute); behind(w, time.Minute) }, second: none,
+			want: []string{"delete a/1 unknown", "add a/1"},
+		},
+		"gone behind": {
+			first:  func(w *harness.World) { behind(w, time.Minute); w.DeletePods("a/1"); time.Sleep(time.Hour) },
+			second: none, want: []string{"delete a/1 unknown"},
+		},
+		"changed later": {
+			first: func(w *harness.World) { behind(w, time.Minute) }, second: func(w *harness.World) { w.UpdatePod("a/1", "changed") },
+			watched: []string{"delete a/1 unknown", "add a/1"}, want: []string{"update a/1"},
+		},
+		"gone later": {
+			first: func(w *harness.World) { behind(w, time.Minute) }, second: func(w *harness.World) { w.DeletePods("a/1") },
+			watched: []string{"delete a/1 unknown"},
+		},
+		"came later": {
+			first:   func(w *harness.World) { w.DeletePods("a/1"); time.Sleep(time.Hour) },
+			second:  func(w *harness.World) { w.CreatePods("a/1") },
+			watched: []string{"delete a/1 unknown", "add a/1"}, want: []string{"update a/1"},
+		},
+	} {
+		for kind, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+			for _, opaque := range []bool{false, true} {
+				for store, s := range stores(t) {
+					harness.BubbleRun(t, fmt.Sprintf("%s, %s, opaque=%v, %s", name, kind, opaque, store), informertest.Options{OpaqueVersions: opaque}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1")
+						var refuses atomic.Bool
+						b := harness.Batches{Fail: refusingKeys(refuses.Load, "a/1")}
+						config := informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3, Checkpoint: s}
+						i := harness.Follow(w, config)
+						stop := w.Run(i)
+						time.Sleep(5 * time.Minute)
+						refuses.Store(true)
+						c.first(w)
+						before := i.DeadLetters()
+						require.Len(t, before, 1)
+						require.Equal(t, informer.Deleted, before[0].Type)
+						require.Equal(t, w.ResourceVersion(), before[0].Newest)
+						stop()
+						w.Run(harness.Follow(w, config))() // one that has nothing to do
+						c.second(w)
+
+						refuses.Store(false)
+						b.Forget()
+						i = harness.Follow(w, config)
+						w.Run(i)
+						time.Sleep(time.Hour)
+						require.Len(t, w.Lists(), 1, "each process goes on with a watch")
+						require.Equal(t, c.watched, b.Events())
+						require.Equal(t, c.watched == nil, len(i.DeadLetters()) == 1)
+						b.Forget()
+						require.NoError(t, i.Redeliver(t.Context(), o))
+						want := c.want
+						if len(o.Keys) > 0 && want == nil { // it is gone, and named
+							want = []string{"delete a/1 unknown"}
+						}
+						require.Equal(t, want, b.Events())
+						w.RequireState(&b.Recorder)
+						require.Empty(t, i.DeadLetters())
+					})
+				}
+			}
 		}
 	}
 }

@@ -3,6 +3,9 @@ package delivery_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -357,6 +360,64 @@ func TestRedeliverOfARefusedEndAndWhatCameAfterIt(t *testing.T) {
 				require.Empty(t, i.DeadLetters())
 			})
 		}
+	}
+}
+
+// The server is asked for an object whose end was refused. Before its answer arrives, another object
+// comes in the place of what it has, and is refused too: the answer is too old to end the dead letter.
+func TestRedeliverOfARefusedEndWhileAnotherObjectComes(t *testing.T) {
+	for name, comes := range map[string]bool{"gone": false, "another": true} {
+		for kind, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
+			harness.BubbleRun(t, name+" "+kind, informertest.Options{Wrap: late("fieldSelector", time.Minute)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var failing atomic.Bool
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				w.DeletePods("a/1")
+				time.Sleep(time.Second)
+				if comes {
+					w.CreatePods("a/1")
+					time.Sleep(time.Second)
+				}
+				done := redeliver(t.Context(), i, o)
+				time.Sleep(time.Second)
+				if comes {
+					w.DeletePods("a/1")
+				}
+				w.CreatePods("a/1")
+				time.Sleep(time.Second)
+				failing.Store(false)
+				b.Forget()
+				require.NoError(t, <-done)
+				require.Empty(t, b.Events())
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				require.Equal(t, []string{"delete a/1 unknown", "add a/1"}, b.Events())
+				w.RequireState(&b.Recorder)
+				require.Empty(t, letterKeys(i))
+			})
+		}
+	}
+}
+
+// late has the answers to requests with a parameter arrive so much later than the server has made them.
+func late(parameter string, delay time.Duration) func(http.Handler) http.Handler {
+	return func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !r.URL.Query().Has(parameter) {
+				server.ServeHTTP(w, r)
+				return
+			}
+			answer := httptest.NewRecorder()
+			server.ServeHTTP(answer, r)
+			time.Sleep(delay)
+			maps.Copy(w.Header(), answer.Header())
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
 	}
 }
 
