@@ -145,13 +145,34 @@ func (r *Redelivery) Put(ctx context.Context, d Delta) (Standing, error) {
 	return r.put(ctx, d, func() Standing { return r.judgeLocked(d.Key, d.Version) })
 }
 
-// Renew puts what the server has of a key, which it was asked for since the generation:
-// an object, as Replaced, or its absence, as Deleted without an object. At is the version of the
-// answer. Named tells that the consumer is to be told of an absence although it is not known to have
-// the key. Doubtful means that the server is to be asked again.
-func (r *Redelivery) Renew(ctx context.Context, d Delta, at string, generation uint64, named bool) (Standing, error) {
+// Asked is what there was of a key when the server was asked for it.
+type Asked struct {
+	generation uint64
+	letter     *api.DeadLetter
+}
+
+// Ask returns what Renew needs to know of a key that the server is about to be asked for. It waits
+// until no generation is under way. The error is that of ctx.
+func (r *Redelivery) Ask(ctx context.Context, key string) (Asked, error) {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	err := r.awaitLocked(ctx, false)
+	return r.askedLocked(key), err
+}
+
+func (r *Redelivery) askedLocked(key string) Asked {
+	_, letter := r.doubt(key)
+	return Asked{r.queue.generation.number, letter}
+}
+
+// Renew puts what the server has of a key, which it was asked for: an object, as Replaced, or its
+// absence, as Deleted without an object. At is the version of the answer. Named tells that the
+// consumer is to be told of an absence although it is not known to have the key. Doubtful means that
+// the server is to be asked again: there was a generation meanwhile, or the consumer has refused what
+// may be newer than the answer.
+func (r *Redelivery) Renew(ctx context.Context, d Delta, at string, asked Asked, named bool) (Standing, error) {
 	return r.put(ctx, d, func() Standing {
-		if r.queue.generation.number != generation {
+		if r.askedLocked(d.Key) != asked {
 			return Doubtful
 		}
 		return r.judgeNewestLocked(d, at, named)
@@ -208,13 +229,11 @@ func (r *Redelivery) Settled(ctx context.Context) error {
 	return nil
 }
 
-// Generation waits until none is under way, and returns the number of the newest one. The error is
-// that of ctx.
-func (r *Redelivery) Generation(ctx context.Context) (uint64, error) {
+// Idle waits until no generation is under way. The error is that of ctx.
+func (r *Redelivery) Idle(ctx context.Context) error {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
-	err := r.awaitLocked(ctx, false)
-	return r.queue.generation.number, err
+	return r.awaitLocked(ctx, false)
 }
 
 // awaitLocked waits until a key can be judged: another one that is to be owed, or one that is.
@@ -287,7 +306,7 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		refused = letter.Newest
 	}
 	if doubtful && rv.Compare(refused, at) == rv.Newer {
-		return Past // refused since the answer
+		return Past // the answer is of a server that lags
 	}
 	if d.Type == cache.Deleted {
 		refusedEnd := letter != nil && letter.Type == api.Deleted

@@ -173,7 +173,7 @@ func TestRedeliveryWaits(t *testing.T) {
 }
 
 // What the server has now settles a doubt, unless the consumer has refused something newer, or the
-// watch has not come so far. A generation meanwhile needs another answer.
+// watch has not come so far. A generation meanwhile needs another answer, and so does a refusal.
 func TestRenewSettlesADoubt(t *testing.T) {
 	gone := deltaqueue.Delta{Type: cache.Deleted, Key: "k"}
 	for name, c := range map[string]struct {
@@ -182,7 +182,7 @@ func TestRenewSettlesADoubt(t *testing.T) {
 		certain, named bool
 		d              deltaqueue.Delta
 		at             string
-		listed         bool
+		listed, buried bool // meanwhile
 		want           deltaqueue.Standing
 	}{
 		"the refused state":            {known: "7", refused: "8", d: replaced("k", "8"), at: "8", want: deltaqueue.Coming},
@@ -202,26 +202,28 @@ func TestRenewSettlesADoubt(t *testing.T) {
 		"gone, named":                  {certain: true, named: true, d: gone, at: "50", want: deltaqueue.Coming},
 		"gone, named, and still known": {certain: true, named: true, known: "7", d: gone, at: "50", want: deltaqueue.Ahead},
 		"after another list":           {known: "7", refused: "8", d: replaced("k", "8"), at: "8", listed: true, want: deltaqueue.Doubtful},
+		"after another refusal":        {known: "7", refused: "8", buried: true, d: replaced("k", "8"), at: "8", want: deltaqueue.Doubtful},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, known, r := redelivering(t, 1, func(string) (bool, *api.DeadLetter) {
-				letter := &api.DeadLetter{Type: api.Updated, ResourceVersion: c.refused, Newest: c.refused}
-				if c.refusedEnd {
-					letter.Type, letter.ResourceVersion = api.Deleted, c.known
-				}
-				return !c.certain, letter
-			})
+			letter := &api.DeadLetter{Type: api.Updated, ResourceVersion: c.refused, Newest: c.refused}
+			if c.refusedEnd {
+				letter.Type, letter.ResourceVersion = api.Deleted, c.known
+			}
+			q, known, r := redelivering(t, 1, func(string) (bool, *api.DeadLetter) { return !c.certain, letter })
 			if c.known != "" {
 				known.Set("k", version(c.known), 0)
 			}
 			require.NoError(t, r.Expect(t.Context(), "k"))
-			generation, err := r.Generation(t.Context())
+			asked, err := r.Ask(t.Context(), "k")
 			require.NoError(t, err)
 			if c.listed {
 				q.BeginGeneration()
 				q.EndGeneration()
 			}
-			got, err := r.Renew(t.Context(), c.d, c.at, generation, c.named)
+			if c.buried {
+				letter = &api.DeadLetter{}
+			}
+			got, err := r.Renew(t.Context(), c.d, c.at, asked, c.named)
 			require.NoError(t, err)
 			require.Equal(t, c.want, got)
 			entries, _ := q.Len()
@@ -249,8 +251,10 @@ func TestPositionDoesNotPassWhatIsYetToBePut(t *testing.T) {
 				require.Equal(t, deltaqueue.Repeatable, standing)
 			} else {
 				require.NoError(t, r.Expect(t.Context(), "k"))
+				asked, err := r.Ask(t.Context(), "k")
+				require.NoError(t, err)
 				put = func(ctx context.Context, d deltaqueue.Delta) (deltaqueue.Standing, error) {
-					return r.Renew(ctx, d, "50", q.Generation(), false)
+					return r.Renew(ctx, d, "50", asked, false)
 				}
 			}
 			q.Done(e)

@@ -37,11 +37,11 @@ func (p *pass) repeat(ctx context.Context, it object.Item) (deltaqueue.Standing,
 	return p.again(it, func(d deltaqueue.Delta) (deltaqueue.Standing, error) { return p.repeats.Put(ctx, d) })
 }
 
-// renew delivers what the server has of a key that is expected. The generation is from before the
-// request. If the standing is Doubtful, the object has to be asked for again.
-func (p *pass) renew(ctx context.Context, it object.Item, generation uint64) (deltaqueue.Standing, error) {
+// renew delivers what the server has of a key that is expected, and that it was asked for. If the
+// standing is Doubtful, the object has to be asked for again.
+func (p *pass) renew(ctx context.Context, it object.Item, asked deltaqueue.Asked) (deltaqueue.Standing, error) {
 	return p.again(it, func(d deltaqueue.Delta) (deltaqueue.Standing, error) {
-		return p.repeats.Renew(ctx, d, d.Version.ResourceVersion, generation, false)
+		return p.repeats.Renew(ctx, d, d.Version.ResourceVersion, asked, false)
 	})
 }
 
@@ -58,9 +58,9 @@ func (p *pass) again(it object.Item, put func(deltaqueue.Delta) (deltaqueue.Stan
 
 // renewAbsent is renew for a key that the server does not have: it delivers the deletion. In a shard,
 // it may be another informer's, unless this one has delivered it.
-func (p *pass) renewAbsent(ctx context.Context, key, at string, generation uint64, named bool) (deltaqueue.Standing, error) {
+func (p *pass) renewAbsent(ctx context.Context, key, at string, asked deltaqueue.Asked, named bool) (deltaqueue.Standing, error) {
 	d := deltaqueue.Delta{Type: cache.Deleted, Key: key}
-	return p.repeats.Renew(ctx, d, at, generation, named && p.Shard.IsAll())
+	return p.repeats.Renew(ctx, d, at, asked, named && p.Shard.IsAll())
 }
 
 // unreadable reports an object that cannot be delivered again. Its key is not expected any more.

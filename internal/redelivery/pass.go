@@ -138,7 +138,7 @@ func (p *pass) list(ctx context.Context) error {
 	}
 	for at := (listwatch.Listing{}); ; {
 		p.began = append(p.began[:0], p.seen...)
-		if _, err := p.repeats.Generation(ctx); err != nil { // no page is to wait for a list of the informer
+		if err := p.repeats.Idle(ctx); err != nil { // no page is to wait for a list of the informer
 			return err
 		}
 		isFirst := true
@@ -280,7 +280,7 @@ func (p *pass) ask(ctx context.Context, key string, named bool) error {
 }
 
 func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing deltaqueue.Standing, err error) {
-	generation, err := p.repeats.Generation(ctx)
+	asked, err := p.repeats.Ask(ctx, key)
 	if err != nil {
 		return standing, err
 	}
@@ -301,7 +301,7 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing de
 			p.unreadable(it, unreadable)
 			return nil
 		}
-		standing, err = p.renew(ctx, it, generation)
+		standing, err = p.renew(ctx, it, asked)
 		return err
 	})
 	switch {
@@ -309,7 +309,7 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing de
 	case nameless != nil:
 		p.unreadable(object.Item{Key: key}, nameless)
 	default:
-		standing, err = p.renewAbsent(ctx, key, page.ResourceVersion, generation, named)
+		standing, err = p.renewAbsent(ctx, key, page.ResourceVersion, asked, named)
 	}
 	p.noteAhead(page.ResourceVersion, err == nil && standing == deltaqueue.Ahead)
 	return standing, err

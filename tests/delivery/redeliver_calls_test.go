@@ -363,39 +363,51 @@ func TestRedeliverOfARefusedEndAndWhatCameAfterIt(t *testing.T) {
 	}
 }
 
-// The server is asked for an object whose end was refused. Before its answer arrives, another object
-// comes in the place of what it has, and is refused too: the answer is too old to end the dead letter.
-func TestRedeliverOfARefusedEndWhileAnotherObjectComes(t *testing.T) {
-	for name, comes := range map[string]bool{"gone": false, "another": true} {
-		for kind, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1"}}} {
-			harness.BubbleRun(t, name+" "+kind, informertest.Options{Wrap: late("fieldSelector", time.Minute)}, func(t *testing.T, w *harness.World) {
-				w.CreatePods("a/1")
+// The handler refuses more of an object while the server is asked for it. Its answer is too old then,
+// also where versions have no order: the server is asked again.
+func TestRedeliverAsksAgainAfterARefusalMeanwhile(t *testing.T) {
+	remove := func(w *harness.World) { w.DeletePods("a/1") }
+	create := func(w *harness.World) { w.CreatePods("a/1") }
+	replace := func(w *harness.World) { remove(w); create(w) }
+	update := func(w *harness.World) { w.UpdatePod("a/1", fmt.Sprint(time.Now())) }
+	for name, c := range map[string]struct {
+		taken, before, meanwhile func(w *harness.World) // before are refused, as is what comes meanwhile
+		want                     []string
+	}{
+		"refused end, another":          {nil, remove, create, []string{"delete a/1 unknown", "add a/1"}},
+		"refused end, another, another": {nil, replace, replace, []string{"delete a/1 unknown", "add a/1"}},
+		"refused end, another, end":     {nil, replace, remove, []string{"delete a/1 unknown"}},
+		"refused, newer":                {nil, update, update, []string{"update a/1"}},
+		"refused, end":                  {nil, update, remove, []string{"delete a/1 unknown"}},
+		"taken in, newer":               {update, nil, update, []string{"update a/1"}},
+		"end taken in, another":         {remove, nil, create, []string{"add a/1"}},
+	} {
+		for _, opaque := range []bool{false, true} {
+			options := informertest.Options{OpaqueVersions: opaque, Wrap: late("fieldSelector", time.Minute)}
+			harness.BubbleRun(t, fmt.Sprintf("%s, opaque=%v", name, opaque), options, func(t *testing.T, w *harness.World) {
+				create(w)
 				var failing atomic.Bool
 				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
 				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 				w.Run(i)
 				time.Sleep(time.Minute)
+				for refused, act := range map[bool]func(*harness.World){false: c.taken, true: c.before} {
+					if act != nil {
+						failing.Store(refused)
+						act(w)
+						time.Sleep(time.Second)
+					}
+				}
 				failing.Store(true)
-				w.DeletePods("a/1")
+				done := redeliver(t.Context(), i, informer.RedeliverOptions{Keys: []string{"a/1"}})
 				time.Sleep(time.Second)
-				if comes {
-					w.CreatePods("a/1")
-					time.Sleep(time.Second)
-				}
-				done := redeliver(t.Context(), i, o)
+				c.meanwhile(w)
 				time.Sleep(time.Second)
-				if comes {
-					w.DeletePods("a/1")
-				}
-				w.CreatePods("a/1")
-				time.Sleep(time.Second)
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
 				failing.Store(false)
 				b.Forget()
 				require.NoError(t, <-done)
-				require.Empty(t, b.Events())
-				require.Equal(t, []string{"a/1"}, letterKeys(i))
-				require.NoError(t, i.Redeliver(t.Context(), o))
-				require.Equal(t, []string{"delete a/1 unknown", "add a/1"}, b.Events())
+				require.Equal(t, c.want, b.Events())
 				w.RequireState(&b.Recorder)
 				require.Empty(t, letterKeys(i))
 			})
