@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -110,6 +111,15 @@ func TestAnUnchangedObjectIsNotWrittenUnlessItWasBegun(t *testing.T) {
 	require.Equal(t, []string{"acknowledged begun 7", "resume"}, s.records(t))
 }
 
+// The UID of an object of which only the version was known is news.
+func TestAnObjectThatIsIdentifiedIsWritten(t *testing.T) {
+	s := &store{}
+	j := usable(s)
+	j.Acknowledge("a", keytable.Version{ResourceVersion: "7", UID: "uid"}, keytable.Comparison{Known: true, SameVersion: true, SameObject: true})
+	require.NoError(t, j.Commit(t.Context(), "", ""))
+	require.Equal(t, []string{"acknowledged a 7", "resume"}, s.records(t))
+}
+
 func TestAJournalTakesNothingBeforeASave(t *testing.T) {
 	s := &store{}
 	j := journal.New(s, func(error) {})
@@ -175,6 +185,25 @@ func TestAnAppendThatFailedEndsTheJournalUntilASave(t *testing.T) {
 	require.False(t, j.Full())
 }
 
+func TestACommitThatFailedEndsTheJournalUntilASave(t *testing.T) {
+	full := errors.New("full")
+	s := &store{fails: full}
+	j := usable(s)
+	require.ErrorIs(t, j.Commit(t.Context(), "7", ""), full)
+	s.fails = nil
+	require.ErrorIs(t, j.Commit(t.Context(), "8", ""), journal.ErrUnusable, "the store may have a part of the records before")
+	require.True(t, j.Full())
+}
+
+func TestARestartThatFailedLeavesTheKeysThatTheStoreHas(t *testing.T) {
+	s := &store{fails: errors.New("full")}
+	j := usable(s, "a")
+	_, err := j.Restart(t.Context(), reading("a", "b"))
+	require.ErrorIs(t, err, s.fails)
+	require.True(t, j.Has("a"))
+	require.False(t, j.Has("b"))
+}
+
 func TestAJournalIsFullWhenItIsLargerThanTheCheckpoint(t *testing.T) {
 	const limit = 256 << 10
 	j := journal.New(&store{}, func(error) {})
@@ -184,6 +213,33 @@ func TestAJournalIsFullWhenItIsLargerThanTheCheckpoint(t *testing.T) {
 	require.True(t, j.Full())
 	j.Continue(maps.Keys(map[string]bool{}), limit+1, limit+1)
 	require.False(t, j.Full())
+}
+
+// What was appended before the save does not count after it.
+func TestASaveEmptiesAFullJournal(t *testing.T) {
+	j := journal.New(&store{}, func(error) {})
+	j.Continue(slices.Values([]string{}), 1<<20, 0)
+	require.True(t, j.Full())
+	r, err := j.Restart(t.Context(), reading())
+	require.NoError(t, err)
+	j.Saved(t.Context(), r, 100, nil)
+	require.False(t, j.Full())
+}
+
+// What a journal begins with is not what it has grown by.
+func TestAJournalMayBeginWithMoreThanTheCheckpoint(t *testing.T) {
+	keys := make([]string, 1000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("a/%01000d", i)
+	}
+	j := journal.New(&store{}, func(error) {})
+	require.True(t, j.Begin(t.Context(), keys))
+	r, err := j.Restart(t.Context(), reading())
+	require.NoError(t, err)
+	j.Saved(t.Context(), r, 500, nil)
+	require.False(t, j.Full())
+	require.True(t, j.Begin(t.Context(), []string{fmt.Sprintf("b/%01000d", 0)}))
+	require.True(t, j.Full())
 }
 
 // reading reads these unsettled keys, and no dead letters.
