@@ -75,7 +75,7 @@ type Keeper struct {
 	// journal is that of the store, nil if it takes none.
 	journal *journal.Journal
 	covers  recency.Coverage
-	// Redelivery, if set before Begin, is what the checkpoint has beside the versions.
+	// Redelivery, set before Begin, is what the checkpoint has beside the versions.
 	Redelivery Redelivery
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
@@ -100,14 +100,6 @@ type Redelivery interface {
 	// Restore is called with the text of the checkpoint, empty if that has none, which counts from
 	// then on. Here tells that the checkpoint is of all that is followed, and of no more.
 	Restore(text string, here bool)
-}
-
-// redelivery is the text of the redelivery.
-func (k *Keeper) redelivery() string {
-	if k.Redelivery == nil {
-		return ""
-	}
-	return k.Redelivery.Text()
 }
 
 // SaveSoon has everything saved soon.
@@ -140,7 +132,7 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 	resume = k.open(ctx, acknowledged)
 	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
 		// Before the handler is called, so that what it is shown can be written down.
-		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID(), k.redelivery()} })
+		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID(), k.Redelivery.Text()} })
 		if k.failure != nil && ctx.Err() == nil {
 			k.Report.Fail(k.failure)
 		}
@@ -169,7 +161,7 @@ func (k *Keeper) saver(queue *deltaqueue.Queue) saver {
 		// Changes by others count too: a run that lists nothing must save versions that were there before.
 		changes: func() int64 { return k.pending.changes.Load() + k.Versions.Edits() - k.savedEdits },
 		moved: func(ended bool) bool {
-			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.redelivery() != k.saved.redelivery
+			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.Redelivery.Text() != k.saved.redelivery
 		},
 		save: func(ctx context.Context, ended bool) error { return k.save(ctx, queue, ended) },
 	}

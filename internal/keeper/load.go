@@ -95,11 +95,9 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		k.Versions.AdoptDeadLetters(f.content)
 	}
 	k.saved.resume, k.saved.at, k.wrote = v.claims, time.Now(), f.content.Metadata[checkpoint.MetadataWriter]
-	if text := f.content.Metadata[checkpoint.MetadataRedelivery]; k.Redelivery != nil {
-		k.saved.redelivery = text
-		if text != "" || !k.left.unsaved { // else there may be one that could not be saved
-			k.Redelivery.Restore(text, v.has == sameShard)
-		}
+	k.saved.redelivery = f.content.Metadata[checkpoint.MetadataRedelivery]
+	if k.saved.redelivery != "" || !k.left.unsaved { // else there may be one that could not be saved
+		k.Redelivery.Restore(k.saved.redelivery, v.has == sameShard)
 	}
 	if v.has != sameShard { // the checkpoint is to be one of this shard soon
 		k.pending.changes.Add(1)

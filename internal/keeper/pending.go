@@ -35,8 +35,7 @@ func (p *pending) wake() {
 // reports true. A save that became due during the pause is still due afterwards. The error is that
 // of ctx.
 func (p *pending) rest(ctx context.Context, pause time.Duration, urgent func() bool) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
+	over := time.After(pause)
 	due := false
 	defer func() {
 		if due {
@@ -47,7 +46,7 @@ func (p *pending) rest(ctx context.Context, pause time.Duration, urgent func() b
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-timer.C:
+		case <-over:
 			return nil
 		case <-p.due:
 			due = true
@@ -58,15 +57,12 @@ func (p *pending) rest(ctx context.Context, pause time.Duration, urgent func() b
 	}
 }
 
-// take takes what a save is about to have, and returns what gives it back.
+// take takes what a save is about to have, and returns what gives the changes back. A save that failed
+// is tried again whether there was a list or not.
 func (p *pending) take() (revert func()) {
-	listed, changes := p.listed.Swap(false), p.changes.Swap(0)
-	return func() {
-		p.changes.Add(changes)
-		if listed {
-			p.listed.Store(true)
-		}
-	}
+	p.listed.Store(false)
+	changes := p.changes.Swap(0)
+	return func() { p.changes.Add(changes) }
 }
 
 // Changed notes a change of the content.

@@ -28,7 +28,7 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 	// It is read before the first entry, so that no entry is older than it was at this version.
 	// And it is read before the gaps are counted, because a gap after it does not matter.
 	now := func() point {
-		redelivery, resume := k.redelivery(), SafePoint(queue, ended)
+		redelivery, resume := k.Redelivery.Text(), SafePoint(queue, ended)
 		cluster := k.Cluster.UID() // read before the gaps: a new one is one
 		return point{k.covered(resume), cluster, redelivery}
 	}

@@ -97,11 +97,7 @@ func (s *lockedStore) worthwhile(of saver, ticked bool) bool {
 	changes := of.changes()
 	switch {
 	case s.pending.listed.Swap(false):
-		news := changes > 0 || of.moved(false)
-		if news {
-			s.pending.listed.Store(true)
-		}
-		return news
+		return changes > 0 || of.moved(false)
 	case changes >= int64(s.Changes), ticked && changes > 0:
 		return true
 	default:
