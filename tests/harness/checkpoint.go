@@ -242,6 +242,7 @@ func RequireAwaited(t *testing.T, i informer.ResourceVersionInformer, reason err
 	var unused *informer.UnusedCheckpointError
 	require.ErrorAs(t, status.CheckpointError, &unused)
 	require.True(t, unused.NeverSaved)
+	require.NotErrorAs(t, status.CheckpointError, new(*informer.StoreError), "the store is not to blame for its content")
 }
 
 // Lived follows the pods until the handler has acknowledged all of them, and returns the
