@@ -89,6 +89,22 @@ func TestCheckpointOfAnotherShard(t *testing.T) {
 	}
 }
 
+// TestCheckpointOfAWiderShardIsReplacedAtOnce resumes a part of what a checkpoint has. It becomes one
+// of the part, although nothing has changed.
+func TestCheckpointOfAWiderShardIsReplacedAtOnce(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(60)...)
+		s := w.Lived(&harness.Recorder{})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Shard: half, Checkpoint: s})
+		w.Run(i)
+		time.Sleep(time.Second)
+		require.NotEmpty(t, i.Status().ResumedFrom)
+		saved := harness.ReadSaved(t, s.Bytes())
+		require.Equal(t, half.String(), saved.Metadata["shard"])
+		require.Len(t, saved.Versions, len(shardOf(w, harness.Pods, half)))
+	})
+}
+
 // TestShardIsDividedByCopiesOfItsCheckpoint has two informers go on with the parts of a shard, from
 // copies of its checkpoint, without a list.
 func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
