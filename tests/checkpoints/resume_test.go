@@ -804,6 +804,38 @@ func TestASecondRunAfterTheRedeliveryOfAnotherReplica(t *testing.T) {
 	})
 }
 
+// A Run goes on with its own redelivery if that could not be saved, and another replica has left none.
+func TestASecondRunKeepsARedeliveryThatWasNotSaved(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(2)...)
+		var full atomic.Bool
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{OnSave: fullWhile(&full)}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(time.Minute)
+		full.Store(true)
+		done := make(chan error)
+		go func() {
+			done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/0000", "a/0001"}, PerSecond: 1})
+		}()
+		time.Sleep(time.Second / 2) // it has come to the second one
+		stop()
+		require.ErrorIs(t, <-done, informer.ErrStopped)
+		full.Store(false)
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		w.CreatePods("a/other")
+		time.Sleep(time.Minute)
+		stop()
+		r.Forget()
+		w.Run(i)
+		time.Sleep(time.Minute)
+		require.Contains(t, r.Events(), "update a/0001")
+		require.NotContains(t, r.Events(), "update a/0000")
+		require.Nil(t, i.Status().Redelivery)
+	})
+}
+
 // An ExtraStore, which is the process's own, has what has changed while another replica led.
 func TestASecondRunBringsAnExtraStoreUpToDate(t *testing.T) {
 	for name, journaled := range map[string]bool{"with a journal": true, "without": false} {

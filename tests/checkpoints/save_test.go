@@ -556,6 +556,24 @@ func TestFirstCheckpointOfShardIsResumable(t *testing.T) {
 	})
 }
 
+// A redelivery does not wait for the interval: a process that is killed goes on with it.
+func TestARedeliveryIsSavedAtOnce(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(2)...)
+		s := &harness.MemoryCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
+		w.Run(i)
+		time.Sleep(time.Minute)
+		done := make(chan error)
+		go func() {
+			done <- i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/0000", "a/0001"}, PerSecond: 1})
+		}()
+		time.Sleep(time.Second / 2)
+		require.NotEmpty(t, harness.ReadSaved(t, s.Bytes()).Metadata["redelivery"])
+		require.NoError(t, <-done)
+	})
+}
+
 // A checkpoint that was saved when a list began has no resource version. However long that took,
 // the list is saved as soon as it is acknowledged: a process that is killed before would list
 // again.
