@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,33 @@ func TestPlanIsBounded(t *testing.T) {
 		n := int64(len(members))
 		require.LessOrEqual(t, slices.Max(loads), max(quarterAbove(total, n), total/n+heaviest))
 	})
+}
+
+func TestRoomIsAQuarterAboveTheAverage(t *testing.T) {
+	require.EqualValues(t, 5, quarterAbove(8, 2))
+	require.EqualValues(t, 6, quarterAbove(9, 2), "rounded up")
+	require.EqualValues(t, 1, quarterAbove(1, 2))
+}
+
+// While a fleet is updated, replicas of two releases plan for the same members.
+func TestPlanIsThatOfEarlierReleases(t *testing.T) {
+	plan := func(members int, units []load) (owners string) {
+		for _, owner := range share(manyMembers(members), units) {
+			owners += strconv.FormatInt(int64(owner), 36)
+		}
+		return owners
+	}
+	units := manyUnits(36)
+	require.Equal(t, "000222021111221222001010221210101210", plan(3, units))
+	require.Equal(t, "958226a8b14968672ba46319537293b41714", plan(12, units))
+	for i := range units {
+		units[i].weight = 1 << (i % 12)
+	}
+	require.Equal(t, "0a8226a8b3a568672ba86319236273b36714", plan(12, units))
+	for i := range units {
+		units[i].weight = 8
+	}
+	require.Equal(t, "100", plan(2, units[:3]), "no member has room for the third unit")
 }
 
 func TestPlanDependsOnSetsAlone(t *testing.T) {
