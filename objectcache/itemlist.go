@@ -26,7 +26,6 @@ func (l *itemList) add(of linked, n uint32) {
 func (l *itemList) remove(of linked, n uint32) {
 	at := of.linksOf(n)
 	l.join(of, *at, at.next, at.prev)
-	*at = links{}
 	l.count--
 }
 

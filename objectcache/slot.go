@@ -39,7 +39,7 @@ type slots struct {
 
 func (s *slots) linksOf(n uint32) *links { return &s.at(n).links }
 
-// take returns the number of a free slot, which is zero but for its number.
+// take returns the number of a free slot, which is zero but for its links.
 func (s *slots) take() uint32 {
 	if n := s.free.take(s); n != 0 {
 		return n
