@@ -1,6 +1,7 @@
 package objectcache_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -434,6 +436,24 @@ func TestResyncRepeatsForThoseThatAskForIt(t *testing.T) {
 		harness.Sleep(31 * time.Second)
 		require.Equal(t, []string{"update a/1 created was created", "update a/2 created was created"}, often.sorted())
 		require.Empty(t, never.take())
+	})
+}
+
+// As in client-go, a negative period becomes the shortest one, and that is logged.
+func TestNegativeResyncPeriodIsIncreased(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{ResyncPeriod: 30 * time.Second})
+		var log bytes.Buffer
+		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+		h, period := &told{}, -time.Second
+		_, err := i.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: &period, Logger: &logger})
+		require.NoError(t, err)
+		require.Contains(t, log.String(), "is being increased")
+		defer w.run(i)()
+		h.take()
+		harness.Sleep(31 * time.Second)
+		require.Equal(t, []string{"update a/1 created was created"}, h.take())
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -191,6 +192,20 @@ func TestLabelsAreSortedOffTheWire(t *testing.T) {
 	found, err = s.Select(objectcache.Query{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})})
 	require.NoError(t, err)
 	require.Len(t, found, 3)
+}
+
+// The key of a label may be longer than what one byte counts.
+func TestLabelsOfLongKeysAreFound(t *testing.T) {
+	long := strings.Repeat("x", 253) + "/y"
+	p := podOf("a", "0", "u", "1")
+	p.Labels = map[string]string{long: "1", "z": "2"}
+	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	require.NoError(t, s.Add(p))
+	for _, of := range []labels.Set{{long: "1"}, {"z": "2"}} {
+		found, err := s.Select(objectcache.Query{Labels: labels.SelectorFromSet(of)})
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+	}
 }
 
 // remark embeds ObjectMeta alone, and so has the methods of its protobuf message, which knows
