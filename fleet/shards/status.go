@@ -161,9 +161,7 @@ func gaps(units []fleet.Unit) []fleet.Unit {
 		if n < 0 {
 			n = len(units)
 		}
-		if !first.Shard.IsAll() {
-			found = append(found, gapsOf(units[:n])...)
-		}
+		found = append(found, gapsOf(units[:n])...)
 		units = units[n:]
 	}
 	return found
