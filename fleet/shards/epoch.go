@@ -53,8 +53,5 @@ func setOwner(lease *coordinationv1.Lease, identity string, above int64) error {
 
 // annotate writes a number.
 func annotate(lease *coordinationv1.Lease, annotation string, value int64) {
-	if lease.Annotations == nil {
-		lease.Annotations = map[string]string{}
-	}
-	lease.Annotations[annotation] = strconv.FormatInt(value, 10)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, annotation, strconv.FormatInt(value, 10))
 }

@@ -206,10 +206,8 @@ func (l *ledger) weigh(ctx context.Context, name string, epoch, weight int64) er
 
 func (l *ledger) update(ctx context.Context, lease *coordinationv1.Lease) (rankedLease, error) {
 	// Without these it would not be found.
-	if lease.Labels == nil {
-		lease.Labels = map[string]string{}
-	}
-	lease.Labels[labelFleet], lease.Labels[labelRole] = l.fleetName, roleUnit
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, labelFleet, l.fleetName)
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, labelRole, roleUnit)
 	return l.requestUnit(ctx, lease.Name, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	})
