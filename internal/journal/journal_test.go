@@ -120,6 +120,16 @@ func TestAnObjectThatIsIdentifiedIsWritten(t *testing.T) {
 	require.Equal(t, []string{"acknowledged a 7", "resume"}, s.records(t))
 }
 
+func TestAKeyWithADeadLetterIsBegun(t *testing.T) {
+	s := &store{}
+	j := usable(s, "a")
+	j.Forget("a", &api.DeadLetter{Key: "a"})
+	require.Equal(t, []string{"a"}, j.Begun())
+	require.False(t, j.Has("a"), "it is not written yet")
+	require.NoError(t, j.Commit(t.Context(), "7", ""))
+	require.True(t, j.Has("a"))
+}
+
 func TestAJournalTakesNothingBeforeASave(t *testing.T) {
 	s := &store{}
 	j := journal.New(s, func(error) {})
