@@ -56,6 +56,21 @@ func TestRule9SlowWatchList(t *testing.T) {
 	}
 }
 
+// The watch-list of one of several handlers is no more patient, however long their watch may be silent.
+func TestRule9SilentWatchListOfSharedHandlers(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		w.Inject(mustFault(t, "watch-list delay=8m"))
+		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModeWatchList})
+		defer harness.Start(s.RunWithContext)()
+		time.Sleep(time.Second)
+		h := harness.AddHandler(t, s, &harness.Recorder{})
+		time.Sleep(15 * time.Second)
+		require.True(t, h.HasSynced())
+		require.ErrorContains(t, h.Status().Fallback, "nothing received for 10s")
+	})
+}
+
 // A list in one piece may take as long as it likes, as long as something comes.
 func TestSlowListInOnePiece(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {

@@ -28,6 +28,7 @@ type crowd struct {
 	g         *guarded
 	informers []informer.ResourceVersionInformer
 	told      []atomic.Int64 // additions and updates of each
+	failures  harness.Failures
 }
 
 // crowdSize is more informers than one connection of HTTP/2 carries watches. End-to-end tests have
@@ -45,6 +46,7 @@ func startCrowd(g *guarded, config *rest.Config, n int) *crowd {
 		c.informers = append(c.informers, harness.Follow(g.World, informer.InformerConfig{
 			ListerWatcher: factory.ForResource("", harness.Pods),
 			Handler:       informer.ResourceEventHandlerFuncs{AddFunc: count, UpdateFunc: func(_, obj any) { count(obj) }},
+			ErrorHandler:  c.failures.Handle,
 		}))
 		g.T.Cleanup(harness.Start(c.informers[i].RunWithContext))
 	}
@@ -155,6 +157,7 @@ func TestReplacedClientCertificateIsUsedWithinAMinute(t *testing.T) {
 		g.accept("second")
 		c.requireTold("2")
 		g.requireOnly(replaced, crowdSize, "second")
+		require.Empty(t, c.failures.Errors(), "the watches have ended as though the server had ended them")
 
 		// Nothing more happens: a watch is ended once.
 		quiet := time.Now()
