@@ -39,11 +39,7 @@ type waiter struct {
 func (w *waiter) await(ctx context.Context) (outage bool) {
 	began := time.Now()
 	if step(w.presence, w.join) {
-		back, spread := w.untilBack(ctx)
-		switch {
-		case !back:
-			return false
-		case spread > 0:
+		if spread := w.untilBack(ctx); spread > 0 {
 			return sleep(ctx, rand.N(spread), true)
 		}
 	}
@@ -75,9 +71,9 @@ func sleep(ctx context.Context, duration time.Duration, result bool) bool {
 	return result
 }
 
-// untilBack waits for the server, and asks it while the waiter has the turn. Back is false if the
-// waiter is to go on for another reason.
-func (w *waiter) untilBack(ctx context.Context) (back bool, spread time.Duration) {
+// untilBack waits for the server, and asks it while the waiter has the turn. The result is within
+// which time all go on after an outage, zero if there was none or if it is not over.
+func (w *waiter) untilBack(ctx context.Context) (spread time.Duration) {
 	turn := w.turn // nil while the waiter has it
 	defer func() {
 		if turn == nil {
@@ -90,7 +86,7 @@ func (w *waiter) untilBack(ctx context.Context) (back bool, spread time.Duration
 	for {
 		s, news := w.look()
 		if s.returns != w.returns {
-			return true, s.spread
+			return s.spread
 		}
 		var next <-chan time.Time
 		if turn == nil {
@@ -98,7 +94,7 @@ func (w *waiter) untilBack(ctx context.Context) (back bool, spread time.Duration
 		}
 		select {
 		case <-ctx.Done():
-			return false, 0
+			return 0
 		case <-news:
 		case turn <- struct{}{}:
 			turn = nil
@@ -109,7 +105,7 @@ func (w *waiter) untilBack(ctx context.Context) (back bool, spread time.Duration
 		case <-paused.C:
 			again := step(w.presence, func(s standing, now time.Time) (standing, time.Duration) { return s.trying(now, tried) })
 			if again == 0 {
-				return false, 0
+				return 0
 			}
 			tried = true
 			paused.Reset(again/2 + rand.N(again))

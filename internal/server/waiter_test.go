@@ -54,9 +54,7 @@ func TestLateWaiterSeesTheReturn(t *testing.T) {
 				time.Sleep(outageLeast)
 				p.heard(t.Context(), true)
 				then(p)
-				back, spread := w.untilBack(t.Context())
-				require.True(t, back)
-				require.Equal(t, spreadLeast, spread)
+				require.Equal(t, spreadLeast, w.untilBack(t.Context()))
 			})
 		})
 	}

@@ -57,12 +57,14 @@ func TestRetryAfterIsObeyedInEveryForm(t *testing.T) {
 	for _, test := range []struct {
 		name, contentType, body string
 		says                    func(until time.Time) string
+		ahead                   time.Duration // the clock of the server
 	}{
-		{"seconds with a text", "text/plain", "busy", inSeconds},
-		{"seconds with a Status", "application/json", status, inSeconds},
-		{"date with a text", "text/plain", "busy", asDate},
-		{"date with a Status", "application/json", status, asDate},
-		{"date with a page", "text/html", "<html>busy</html>", asDate},
+		{"seconds with a text", "text/plain", "busy", inSeconds, 0},
+		{"seconds with a Status", "application/json", status, inSeconds, 0},
+		{"date with a text", "text/plain", "busy", asDate, 0},
+		{"date with a Status", "application/json", status, asDate, 0},
+		{"date with a page", "text/html", "<html>busy</html>", asDate, 0},
+		{"date by another clock", "text/plain", "busy", asDate, time.Hour},
 	} {
 		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 			for _, verb := range []string{"list", "watch"} {
@@ -82,7 +84,8 @@ func TestRetryAfterIsObeyedInEveryForm(t *testing.T) {
 							return true
 						}
 						w.Header().Set("Content-Type", test.contentType)
-						w.Header().Set("Retry-After", test.says(until))
+						w.Header().Set("Date", asDate(time.Now().Add(test.ahead)))
+						w.Header().Set("Retry-After", test.says(until.Add(test.ahead)))
 						w.WriteHeader(code)
 						_, _ = w.Write([]byte(test.body))
 						return false
