@@ -11,6 +11,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+func TestOnlySelectsNameAndNamespace(t *testing.T) {
+	for key, want := range map[string]string{"a/1": "x=y,metadata.name=1,metadata.namespace=a", "1": "x=y,metadata.name=1"} {
+		opts := metav1.ListOptions{FieldSelector: "x=y"}
+		Only(key)(&opts)
+		require.Equal(t, want, opts.FieldSelector)
+	}
+}
+
 // Each field of the options, alone and beside all others, is encoded as client-go does, also one
 // that a later version adds.
 func TestOptionsAreSetAsClientGoEncodesThem(t *testing.T) {
