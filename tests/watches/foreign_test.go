@@ -129,6 +129,26 @@ func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
 	}
 }
 
+// A bookmark of another ListerWatcher that is no object is reported and skipped.
+func TestForeignBookmarkThatIsNoObjectIsSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := watch.NewFake()
+		lw := harness.Script{
+			List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				return harness.List("1", "", harness.Pod("a/1", "1")), nil
+			},
+			Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
+		}
+		var r harness.Recorder
+		var f harness.Failures
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle})
+		defer harness.Settle(i.RunWithContext)()
+		events.Action(watch.Bookmark, &metav1.Status{})
+		synctest.Wait()
+		require.ErrorContains(t, f.Errors()[0], "bookmark")
+	})
+}
+
 // withoutContext is a ListerWatcher whose calls take no context, and so cannot be ended.
 type withoutContext struct{ takes time.Duration }
 
