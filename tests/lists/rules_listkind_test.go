@@ -95,28 +95,33 @@ func TestRule2WrongFirstListIsNotComplete(t *testing.T) {
 func TestRule2ListsOfOtherNames(t *testing.T) {
 	const (
 		pod    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"1","namespace":"a","resourceVersion":"2","uid":"u"}}`
-		list   = `{"apiVersion":"v1","items":[%s],"kind":%q,"metadata":{"resourceVersion":%q}}`
 		others = 11 * time.Second
 	)
+	lists := map[string]string{
+		"kind first": `{"kind":%[2]q,"apiVersion":"v1","metadata":{"resourceVersion":%[3]q},"items":[%[1]s]}`,
+		"kind last":  `{"apiVersion":"v1","items":[%s],"kind":%q,"metadata":{"resourceVersion":%q}}`,
+	}
 	for _, kind := range []string{"List", "PodList", "Pods"} {
 		for name, as := range map[string]runtime.Object{"typed": &corev1.Pod{}, "unstructured": nil, "unstructured pod": harness.ExampleObject("v1", "Pod"), "raw": &informer.RawObject{}} {
-			t.Run(kind+"/"+name, func(t *testing.T) {
-				var a harness.OtherAnswer
-				a.Set(fmt.Sprintf(list, pod, kind, "2"))
-				harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
-					w.CreatePods("a/1")
-					var r harness.Recorder
-					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
-					w.Run(i)
-					time.Sleep(others)
-					require.Equal(t, []string{"add a/1 initial"}, r.Events())
-					a.Set(fmt.Sprintf(list, "", kind, "2"))
-					w.Compact()
-					w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: informertest.ErrorEvent(410), Times: 1})
-					time.Sleep(others)
-					require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown"}, r.Events())
+			for order, list := range lists {
+				t.Run(kind+"/"+name+"/"+order, func(t *testing.T) {
+					var a harness.OtherAnswer
+					a.Set(fmt.Sprintf(list, pod, kind, "2"))
+					harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1")
+						var r harness.Recorder
+						i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
+						w.Run(i)
+						time.Sleep(others)
+						require.Equal(t, []string{"add a/1 initial"}, r.Events())
+						a.Set(fmt.Sprintf(list, "", kind, "2"))
+						w.Compact()
+						w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: informertest.ErrorEvent(410), Times: 1})
+						time.Sleep(others)
+						require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown"}, r.Events())
+					})
 				})
-			})
+			}
 		}
 	}
 }

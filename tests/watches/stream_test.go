@@ -50,6 +50,10 @@ func TestWrongAnswers(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}
 	}
+	cut := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", "100")
+		html(w)
+	}
 	listBegin := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"`
 	eventBegin := `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"`
 	for _, test := range []struct {
@@ -61,6 +65,7 @@ func TestWrongAnswers(t *testing.T) {
 	}{
 		{"a page of a proxy for a list", false, html, informer.ErrContentType, `"text/html; charset=utf-8" at byte 0, after 0 items; it begins "<html><body>Please log in`},
 		{"a page of a proxy for a watch", true, html, informer.ErrContentType, "Please log in"},
+		{"a page that was cut", false, cut, informer.ErrContentType, "Please log in"},
 		{"HTML that says it is JSON", false, says("application/json", "<html>"), informer.ErrNotList, "<html>"},
 		{"HTML that says it is JSON, for a watch", true, says("application/json", "<html>"), informer.ErrNotWatch, "<html>"},
 		{"no content type", false, says("", "{}"), informer.ErrContentType, `""`},
