@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -9,8 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -63,4 +67,16 @@ func TestReaderLapsesBeforeItHasSeenTheAnswer(t *testing.T) {
 		feed.Close()
 		shared.Wait()
 	})
+}
+
+func TestJointWatchListThatFailsGivesItsTurnBack(t *testing.T) {
+	refused, turns := errors.New("refused"), budget.New(1<<20)
+	lw := &cache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused }}
+	s := New(Options{ListerWatcher: lw, Memory: &Memory{}, Budget: turns, Expected: &object.Expected{}, Report: &report.Report{Handler: func(error) {}}})
+	list := s.newJointList(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true)})
+	_, err := list.Next()
+	require.ErrorIs(t, err, refused)
+	require.Positive(t, turns.InUse())
+	list.Close()
+	require.Zero(t, turns.InUse())
 }
