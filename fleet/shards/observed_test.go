@@ -1,10 +1,14 @@
 package shards
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // A member without a Lease counts as dead while a unit names it. Later it is forgotten.
@@ -25,5 +29,21 @@ func TestMemberWithoutLeaseIsForgotten(t *testing.T) {
 		} else {
 			require.Empty(t, members)
 		}
+	}
+}
+
+// The first renewal of a member is news, and its return after it has expired. The others are not.
+func TestReturnOfAMemberIsNews(t *testing.T) {
+	seen, now := newObserved(time.Second, func() {}), time.Now()
+	for i, step := range []struct {
+		after time.Duration
+		news  bool
+	}{{0, true}, {time.Second, true}, {time.Second, false}, {time.Minute, true}} {
+		now = now.Add(step.after)
+		lease := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: "test-member-a", UID: "u", ResourceVersion: strconv.Itoa(i + 1)},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](15)},
+		}
+		require.Equal(t, step.news, seen.noteMemberLocked(lease, now, fromWatch), i)
 	}
 }
