@@ -148,7 +148,8 @@ func (r *Redelivery) Put(ctx context.Context, d Delta) (Standing, error) {
 // Asked is what there was of a key when the server was asked for it.
 type Asked struct {
 	generation uint64
-	letter     *api.DeadLetter
+	// Letter is the dead letter of the key, nil for none. Each refusal makes another one.
+	Letter *api.DeadLetter
 }
 
 // Ask returns what Renew needs to know of a key that the server is about to be asked for. It waits
@@ -208,7 +209,7 @@ func (r *Redelivery) put(ctx context.Context, d Delta, judge func() Standing) (S
 	}
 }
 
-// Refuse notes that a key which is owed cannot be put.
+// Refuse notes that a key which is owed is not to be put.
 func (r *Redelivery) Refuse(key string) {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()

@@ -262,28 +262,37 @@ func (p *pass) pace(ctx context.Context) error {
 	return backoff.Sleep(ctx, p.limiter.Reserve().Delay())
 }
 
-// ask delivers what the server has of a key.
+// ask delivers what the server has of a key. If the handler refuses what comes of the key while the
+// server is asked, the server is asked again, but not for ever: what is refused second, the handler was
+// given since the first request.
 func (p *pass) ask(ctx context.Context, key string, named bool) error {
-	for {
-		standing, err := p.askOnce(ctx, key, named)
-		p.note(ctx, err)
+	asked, err := p.repeats.Ask(ctx, key)
+	for changes := 0; err == nil; {
+		standing, failure := p.askOnce(ctx, key, named, asked)
+		p.note(ctx, failure)
 		switch {
-		case err != nil:
-			if err := p.recover(ctx, err); err != nil {
+		case failure != nil:
+			if err := p.recover(ctx, failure); err != nil {
 				return err
 			}
 		case standing != deltaqueue.Doubtful:
 			p.bring()
 			return nil
 		}
+		before := asked
+		if asked, err = p.repeats.Ask(ctx, key); asked.Letter == before.Letter {
+			continue
+		}
+		if changes++; changes == 2 {
+			p.repeats.Refuse(key)
+			p.bring()
+			return nil
+		}
 	}
+	return err
 }
 
-func (p *pass) askOnce(ctx context.Context, key string, named bool) (standing deltaqueue.Standing, err error) {
-	asked, err := p.repeats.Ask(ctx, key)
-	if err != nil {
-		return standing, err
-	}
+func (p *pass) askOnce(ctx context.Context, key string, named bool, asked deltaqueue.Asked) (standing deltaqueue.Standing, err error) {
 	found := false
 	var nameless error // of an object that may be the one
 	page, err := p.server.Ask(ctx, key, func(it object.Item, unreadable error) (err error) {

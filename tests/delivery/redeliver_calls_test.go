@@ -415,6 +415,45 @@ func TestRedeliverAsksAgainAfterARefusalMeanwhile(t *testing.T) {
 	}
 }
 
+// The handler refuses an object again and again, faster than the server answers. That does not hold up
+// the redelivery of others: the handler was given the object since Redeliver was called.
+func TestRedeliverEndsThoughAnObjectIsRefusedAgainAndAgain(t *testing.T) {
+	for _, opaque := range []bool{false, true} {
+		for kind, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1", "a/2"}}} {
+			options := informertest.Options{OpaqueVersions: opaque, Wrap: late("fieldSelector", 3*time.Second)}
+			harness.BubbleRun(t, fmt.Sprintf("%s, opaque=%v", kind, opaque), options, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var failing atomic.Bool
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
+				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				w.UpdatePod("a/1", "refused")
+				time.Sleep(time.Second)
+				b.Forget()
+				done := redeliver(t.Context(), i, o)
+				for n := range 100 {
+					w.UpdatePod("a/1", fmt.Sprint(n))
+					time.Sleep(2 * time.Second)
+				}
+				select {
+				case err := <-done:
+					require.NoError(t, err)
+				default:
+					t.Error("Redeliver has not returned")
+				}
+				require.Equal(t, updates("a/2"), b.Events())
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
+				failing.Store(false)
+				require.NoError(t, i.Redeliver(t.Context(), o))
+				w.RequireState(&b.Recorder)
+				require.Empty(t, letterKeys(i))
+			})
+		}
+	}
+}
+
 // late has the answers to requests with a parameter arrive so much later than the server has made them.
 func late(parameter string, delay time.Duration) func(http.Handler) http.Handler {
 	return func(server http.Handler) http.Handler {
