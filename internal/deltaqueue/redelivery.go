@@ -386,11 +386,14 @@ func (e *Entry) tellAgainLocked() {
 
 // repeatLocked adds an entry for d, a repeat, behind that of its key which the consumer has.
 func (q *Queue) repeatLocked(d Delta, reserved int64) {
-	e := q.newEntryAs(d, q.newest[d.Key], true)
+	older := q.newest[d.Key]
+	e := q.newEntryAs(d, older, true)
 	e.Deltas = append(e.Deltas, d)
 	q.account.grow(d.Bytes, reserved)
 	if d.hasState() {
 		e.Version = d.Version
+	} else if refused, _, exists := q.refusedLocked(d.Key); exists && older == nil { // what was refused is gone, too
+		e.Version.ResourceVersion = rv.AtLeast(refused, e.Version.ResourceVersion)
 	}
 	// Beside no generation, the newest one has shown what there is.
 	e.generation = q.generation.number

@@ -103,6 +103,8 @@ func (f *Flow) end(ctx context.Context, queue *deltaqueue.Queue, entries []*delt
 func (f *Flow) newestChange(e *deltaqueue.Entry) (change api.EventType, resourceVersion string) {
 	known, exists := f.Versions.Get(e.Key)
 	switch {
+	case e.Deltas[len(e.Deltas)-1].FinalStateUnknown():
+		return api.Deleted, known.ResourceVersion
 	case e.Deleted():
 		return api.Deleted, e.Version.ResourceVersion
 	case exists && known.SameObject(e.Version):

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
@@ -149,6 +152,62 @@ func TestRepeatedEventDoesNotEndADeadLetterOfANewerState(t *testing.T) {
 			w.Action(c.newer.Type, c.newer.Object)
 			time.Sleep(2 * time.Minute)
 			require.Equal(t, c.taken, v.since())
+			require.Empty(t, i.DeadLetters())
+		})
+	}
+}
+
+// The same for an end that the handler has refused once more because of Redeliver.
+func TestRepeatedEventDoesNotEndADeadLetterThatIsRefusedAgain(t *testing.T) {
+	harness.SurvivePanics(t)
+	for name, handles := range map[string]bool{"batches": false, "calls": true} {
+		harness.SynctestRun(t, name, func(t *testing.T) {
+			one := func(rv string) *unstructured.Unstructured { return harness.WithUID(harness.Pod("a/1", rv), "one") }
+			w := watch.NewFakeWithChanSize(100, false)
+			lw := &harness.Tap{
+				OnList: func(_ context.Context, _ int, o metav1.ListOptions) (runtime.Object, error) {
+					if o.FieldSelector == "" {
+						return harness.List("5", "", one("5")), nil
+					}
+					return harness.List("8", ""), nil
+				},
+				OnWatch: harness.Watches(func() (watch.Interface, error) { return w, nil }, harness.Open()),
+			}
+			var failing atomic.Bool
+			b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
+			config := informer.InformerConfig{ListerWatcher: lw, ErrorHandler: harness.IgnoreErrors, BatchHandler: &b, MaxAttempts: 1}
+			r := &b.Recorder
+			if handles {
+				r = &harness.Recorder{Before: func(string) {
+					if failing.Load() {
+						panic("refused")
+					}
+				}}
+				config.Handler, config.BatchHandler = r, nil
+			}
+			i := harness.Follow(nil, config)
+			defer harness.Settle(i.RunWithContext)()
+			time.Sleep(time.Minute)
+			failing.Store(true)
+			w.Modify(one("7"))
+			time.Sleep(time.Minute)
+			w.Delete(one("8"))
+			time.Sleep(time.Minute)
+			require.Equal(t, "8", i.DeadLetters()[0].Newest)
+			for range 2 {
+				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+				letter := i.DeadLetters()[0]
+				require.Equal(t, "5 8 Deleted", fmt.Sprint(letter.ResourceVersion, " ", letter.Newest, " ", letter.Type))
+			}
+
+			failing.Store(false)
+			r.Forget()
+			w.Modify(one("7"))
+			time.Sleep(time.Minute)
+			require.Empty(t, r.Events())
+			require.Equal(t, []string{"a/1"}, letterKeys(i))
+			require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+			require.Equal(t, []string{"delete a/1 unknown"}, r.Events())
 			require.Empty(t, i.DeadLetters())
 		})
 	}
