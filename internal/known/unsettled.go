@@ -244,6 +244,10 @@ func (v *Versions) Refuse(key, resourceVersion string, generation uint64) {
 	defer v.mu.Unlock()
 	if d, unsettled := v.unsettled.of(key); unsettled {
 		d.refused, d.refusedIn = resourceVersion, generation
+		if d.letter != nil && d.letter.Newest != resourceVersion { // it cannot be read, so that the next run begins with a list
+			letter := *d.letter // others may have the one of before
+			letter.Newest, d.letter = resourceVersion, &letter
+		}
 		v.unsettled.set(key, d)
 	}
 }

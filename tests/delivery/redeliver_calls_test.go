@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -449,6 +450,55 @@ func TestRedeliverEndsThoughAnObjectIsRefusedAgainAndAgain(t *testing.T) {
 				require.NoError(t, i.Redeliver(t.Context(), o))
 				w.RequireState(&b.Recorder)
 				require.Empty(t, letterKeys(i))
+			})
+		}
+	}
+}
+
+// A state that comes after a refused one cannot be read at first. When it can, Redeliver delivers it, and
+// an object that waits behind a refused end stays a dead letter until it is taken in.
+func TestRedeliverOfWhatCouldNotBeReadAfterARefusal(t *testing.T) {
+	update := func(w *harness.World) { w.UpdatePod("a/1", fmt.Sprint(time.Now())) }
+	for name, c := range map[string]struct {
+		refused, unreadable func(w *harness.World)
+		want                []string
+	}{
+		"update":                {update, update, []string{"update a/1"}},
+		"end, another":          {func(w *harness.World) { w.DeletePods("a/1") }, func(w *harness.World) { w.CreatePods("a/1") }, []string{"delete a/1 unknown", "add a/1"}},
+		"end, another, changed": {func(w *harness.World) { w.DeletePods("a/1"); w.CreatePods("a/1") }, update, []string{"delete a/1 unknown", "add a/1"}},
+	} {
+		for _, opaque := range []bool{false, true} {
+			harness.BubbleRun(t, fmt.Sprintf("%s, opaque=%v", name, opaque), informertest.Options{OpaqueVersions: opaque}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var failing, unreadable atomic.Bool
+				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
+				config := informer.InformerConfig{
+					BatchHandler: &b, MaxAttempts: 1, ErrorHandler: harness.IgnoreErrors,
+					Transform: func(obj interface{}) (interface{}, error) {
+						if unreadable.Load() {
+							return nil, errors.New("unreadable")
+						}
+						return obj, nil
+					},
+				}
+				i := harness.Follow(w, config)
+				w.Run(i)
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				c.refused(w)
+				time.Sleep(time.Minute)
+				unreadable.Store(true)
+				c.unreadable(w)
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"a/1"}, letterKeys(i))
+				require.Equal(t, w.ResourceVersion(), i.DeadLetters()[0].Newest)
+				failing.Store(false)
+				unreadable.Store(false)
+				b.Forget()
+				require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+				require.Equal(t, c.want, b.Events())
+				w.RequireState(&b.Recorder)
+				require.Empty(t, i.DeadLetters())
 			})
 		}
 	}
