@@ -267,29 +267,32 @@ func (p *pass) pace(ctx context.Context) error {
 // given since the first request.
 func (p *pass) ask(ctx context.Context, key string, named bool) error {
 	asked, err := p.repeats.Ask(ctx, key)
-	for changes := 0; err == nil; {
-		standing, failure := p.askOnce(ctx, key, named, asked)
-		p.note(ctx, failure)
+	if err != nil {
+		return err
+	}
+	for refusals := 0; refusals < 2; {
+		standing, err := p.askOnce(ctx, key, named, asked)
+		p.note(ctx, err)
 		switch {
-		case failure != nil:
-			if err := p.recover(ctx, failure); err != nil {
+		case err != nil:
+			if err := p.recover(ctx, err); err != nil {
 				return err
 			}
 		case standing != deltaqueue.Doubtful:
 			p.bring()
 			return nil
 		}
-		before := asked
-		if asked, err = p.repeats.Ask(ctx, key); asked.Letter == before.Letter {
-			continue
+		before := asked.Letter
+		if asked, err = p.repeats.Ask(ctx, key); err != nil {
+			return err
 		}
-		if changes++; changes == 2 {
-			p.repeats.Refuse(key)
-			p.bring()
-			return nil
+		if asked.Letter != before {
+			refusals++
 		}
 	}
-	return err
+	p.repeats.Refuse(key)
+	p.bring()
+	return nil
 }
 
 func (p *pass) askOnce(ctx context.Context, key string, named bool, asked deltaqueue.Asked) (standing deltaqueue.Standing, err error) {
