@@ -161,8 +161,8 @@ func TestPostgresIsKilled(t *testing.T) {
 	require.NoError(t, r.stop())
 }
 
-// A server that is down, with its socket gone, is not taken for a database without a checkpoint. Nor is
-// the reason why a program ends.
+// A server that is down may have no socket. The informer does not take it for a database without a
+// checkpoint, and the program does not end.
 func TestCheckpointOfServerThatIsDown(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)

@@ -111,7 +111,8 @@ func TestAnUnchangedObjectIsNotWrittenUnlessItWasBegun(t *testing.T) {
 	require.Equal(t, []string{"acknowledged begun 7", "resume"}, s.records(t))
 }
 
-// The UID of an object of which only the version was known is news.
+// The checkpoint may have the version of an object without its UID. The UID is then written as soon as
+// it is known.
 func TestAnObjectThatIsIdentifiedIsWritten(t *testing.T) {
 	s := &store{}
 	j := usable(s)
@@ -225,7 +226,7 @@ func TestAJournalIsFullWhenItIsLargerThanTheCheckpoint(t *testing.T) {
 	require.False(t, j.Full())
 }
 
-// What was appended before the save does not count after it.
+// A save replaces the records that were appended before. Their bytes do not count any more.
 func TestASaveEmptiesAFullJournal(t *testing.T) {
 	j := journal.New(&store{}, func(error) {})
 	j.Continue(slices.Values([]string{}), 1<<20, 0)
@@ -236,7 +237,7 @@ func TestASaveEmptiesAFullJournal(t *testing.T) {
 	require.False(t, j.Full())
 }
 
-// What a journal begins with is not what it has grown by.
+// The records that a new journal begins with do not make it full. Only the records behind them count.
 func TestAJournalMayBeginWithMoreThanTheCheckpoint(t *testing.T) {
 	keys := make([]string, 1000)
 	for i := range keys {

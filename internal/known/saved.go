@@ -83,7 +83,7 @@ func (s *Saved) replay(r *checkpoint.Reader) error {
 }
 
 // endLetters leaves out the dead letters whose change the handler has taken in while they were saved.
-// What the others stand for is not tried again.
+// The states that the other letters stand for are not handed over again.
 func (s *Saved) endLetters() {
 	for letter := range s.begun.letters() {
 		if known, exists := s.table.Get(letter.Key); exists && isTaken(letter, known) {
@@ -137,7 +137,7 @@ func (v *Versions) Adopt(s Saved) {
 }
 
 // AdoptBeside is Adopt for an informer of a shard, and forgets no key of it. A key that the checkpoint
-// lacks stays, as one of which it is not certain what the handler has. The unsettled keys stay unsettled.
+// lacks stays, and counts as unsettled. The unsettled keys stay unsettled.
 func (v *Versions) AdoptBeside(s Saved, shard api.Shard) {
 	missing, unsettled := v.missing(s)
 	v.Adopt(s)
