@@ -30,11 +30,11 @@ type BatchHandler interface {
 	// repeatable or be undone.
 	//
 	// A batch that has failed three times with another error than FailedEvents is tried in parts,
-	// one call after the other: halves, halves of what fails, and so on, down to the events that
-	// fail by themselves. A part that succeeds is acknowledged. Up to sixteen events that fail by
-	// themselves are then tried again one by one; more of them are tried together. Two calls with
-	// single events come first. If both fail, the destination is taken to be away: the batch stays
-	// whole, and is tried in parts after three more failures.
+	// one call after the other: halves, halves of a half that fails, and so on, down to the events
+	// that fail by themselves. A part that succeeds is acknowledged. Up to sixteen events that fail
+	// by themselves are then tried again one by one; more of them are tried together. Two calls
+	// with single events come first. If both fail, the destination is taken to be away: the batch
+	// stays whole, and is tried in parts after three more failures.
 	//
 	// A panic acknowledges nothing either. Where utilruntime lets the process survive
 	// it, the events are tried again one by one, and one that has panicked for the sixth

@@ -16,7 +16,7 @@ type (
 	RedeliveryStatus = api.RedeliveryStatus
 )
 
-// objects returns the objects that a label selector selects of what is followed.
+// objects returns the followed objects that a label selector selects.
 func (r *Reflector) objects(selector string) (*source.Objects, error) {
 	return r.setup.Objects(selector, r.tuning())
 }

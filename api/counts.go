@@ -28,7 +28,7 @@ type Counts struct {
 	// than 10,000 a second. BatchSize has the events of batches. They are nil before the first
 	// call, and go on counting.
 	HandlerDuration, BatchSize *Histogram
-	// StoredBytes is the memory of what the informer remembers, in bytes.
+	// StoredBytes is the memory that the informer takes to remember objects, in bytes.
 	StoredBytes int64
 	// TimeToSync is how long it took from the first Run until the informer was synced, zero before
 	// that.

@@ -53,7 +53,7 @@ func TestFleetFollowsDefinition(t *testing.T) {
 	require.NoError(t, f.WaitForSync(ctx))
 	now, _ := f.Cluster("east")
 	require.Equal(t, fleet.ClusterKnown, now.State)
-	require.Greater(t, now.Informers, 30, "of what every server has")
+	require.Greater(t, now.Informers, 30, "every server has so many")
 	known := versions(ctx, t, pods)
 	require.Eventually(t, func() bool { return len(b.of("v1/pods", known)) == len(known) }, servedSoon, 50*time.Millisecond)
 

@@ -15,7 +15,7 @@ import (
 // gate is a feature gate of kube-apiserver that changes how sets are read.
 type gate struct {
 	name string
-	// flags switch it: they say the contrary of what is so by default.
+	// flags switch it: they say the contrary of the default.
 	flags []string
 	// switched is a cluster with these flags.
 	switched cluster.Lazy

@@ -58,7 +58,7 @@ func (m Member) Done() <-chan struct{} { return m.life.done }
 // Status returns how the informer is now.
 func (m Member) Status() Status { return m.factory.statusOf(m.life) }
 
-// foreign has a Status of what is known of an informer without one of its own.
+// foreign makes a Status for an informer that has none of its own.
 type foreign struct{ member *Member }
 
 func (f foreign) Status() informer.Status {

@@ -34,7 +34,7 @@ type Config struct {
 	// version of it. A checkpoint is of one version: its name should contain Target.Resource and
 	// Target.Shard.
 	Configure func(ctx context.Context, t Target) (informer.InformerConfig, error)
-	// Known, if it is set, returns the resources of which the sink of a unit has objects from an
+	// Known, if it is set, returns the resources whose objects the sink of a unit has from an
 	// earlier time, in the versions that it had them in. It is called each time a unit is followed,
 	// after the first complete discovery, and again after an error, as Configure is.
 	//

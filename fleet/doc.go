@@ -56,7 +56,7 @@
 //
 // # Cost
 //
-// A cluster of which a unit runs has one goroutine, one for each unit, one for each informer, and
+// A cluster with a unit that runs has one goroutine, one for each unit, one for each informer, and
 // one for each of the two watches that repeat discovery. HTTP/2 has one for each watch. The page
 // docs/fleet.md has the memory.
 package fleet

@@ -28,9 +28,9 @@ import (
 type Group struct {
 	// Name tells groups apart. It is UTF-8 without "/" and control characters. Default: "all".
 	Name string
-	// Resources are patterns of what is in the group. Default: "*".
+	// Resources are patterns of the resources in the group. Default: "*".
 	Resources []string
-	// Except are patterns of what is not.
+	// Except are patterns of the resources that are not in it.
 	Except []string
 	// Shards is the number of shards that each resource is divided into. Default: 1, the whole set.
 	Shards int

@@ -109,7 +109,7 @@ type run struct {
 	asked bool
 	known []schema.GroupVersionResource
 	first *catalog
-	// lacks has the texts of what the group names and the cluster lacked last.
+	// lacks has what the group names and the cluster did not serve last, as text.
 	lacks map[string]bool
 	// waits are for the ends of subscriptions.
 	waits sync.WaitGroup

@@ -70,7 +70,7 @@ func (c *conns) enter() bool {
 	return !c.closed
 }
 
-// cut closes every connection, in the midst of whatever it carries.
+// cut closes every connection, whatever it carries.
 func (c *conns) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -201,7 +201,7 @@ func CloseWatchAfter(d time.Duration) Effect { return Effect{kind: effectClose, 
 
 // GoAway (text: goaway) answers, and tells the client not to use the connection any more: with
 // HTTP/2 by a GOAWAY, after which the streams that are there go on, with HTTP/1.1 by "Connection:
-// close". A kube-apiserver does so with --goaway-chance, of which 0.02 is "goaway odds=50".
+// close". A kube-apiserver does so with --goaway-chance: 0.02 is "goaway odds=50".
 func GoAway() Effect { return Effect{kind: effectGoAway} }
 
 // GoAwayAndCut (text: goaway=D, a duration such as 10s) is GoAway, but the connection is cut d

@@ -88,7 +88,7 @@ func listRefusals(t *testing.T) {
 		ask    []string
 		code   int
 		reason metav1.StatusReason
-		causes int // of what is invalid, if there are several
+		causes int // for being invalid, if there are several
 	}{
 		{[]string{"resourceVersion", "7"}, 504, metav1.StatusReasonTimeout, 0},
 		{[]string{"resourceVersion", "7", "resourceVersionMatch", "NotOlderThan"}, 504, metav1.StatusReasonTimeout, 0},

@@ -197,7 +197,7 @@ func (s *Server) Close() {
 	s.conns.wait()
 }
 
-// CloseClientConnections cuts every connection now, in the midst of whatever it carries, watches
+// CloseClientConnections cuts every connection now, whatever it carries, watches
 // included. The server goes on and accepts new ones. The handlers of the cut connections end soon,
 // but perhaps after the return.
 func (s *Server) CloseClientConnections() { s.conns.cut() }

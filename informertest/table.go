@@ -92,7 +92,7 @@ func (t *table) compact() {
 	t.wake()
 }
 
-// rewind is restore of what there is now. Objects newer than rv take rv as their own resource
+// rewind restores the present objects. Objects newer than rv take rv as their own resource
 // version.
 func (t *table) rewind(now, rv uint64) {
 	objects := t.objects(now)

@@ -268,7 +268,7 @@ func (w *watching) sendBookmark(rv uint64, initialEnd bool) error {
 	if err := w.release(); err != nil {
 		return err
 	}
-	if w.overtaken || w.withholds(initialEnd) { // it would tell of what was not shown
+	if w.overtaken || w.withholds(initialEnd) { // it would tell of objects that were not shown
 		return nil
 	}
 	text, err := w.codec.bookmark(rv, initialEnd)

@@ -28,8 +28,8 @@ import (
 	"github.com/rvinformer/informer/metrics"
 )
 
-// BenchmarkScrape scrapes 25,000 informers of 500 clusters, of which 100 run and are each asked 250
-// times: each has listed, watches and has called its handler with a batch.
+// BenchmarkScrape scrapes 25,000 informers of 500 clusters: 100 of them run and are each asked 250
+// times. Each has listed, watches and has called its handler with a batch.
 //
 //	go test -run - -bench Scrape -benchtime 10x ./metrics
 func BenchmarkScrape(b *testing.B) {

@@ -176,7 +176,7 @@ var families = described([]family{
 		read: number(func(s *informer.Status) int64 { return s.Stale })},
 	{name: "store_resource_version", help: "The 15 least significant digits of the resource version up to which everything is acknowledged.",
 		read: known(func(r *reading) (float64, bool) { return r.version, r.version >= 0 })},
-	{name: "stored_bytes", help: "Memory of what the informer remembers: keys and versions, or the objects of a cache.",
+	{name: "stored_bytes", help: "Memory that the informer takes to remember: keys and versions, or the objects of a cache.",
 		read: number(func(s *informer.Status) int64 { return s.Counts.StoredBytes })},
 	{name: "synced", help: "1 if the first complete list was delivered, and 0 before that.",
 		read: func(r *reading, to emit) {

@@ -27,7 +27,7 @@ type reading struct {
 	// age.
 	runs    bool
 	running int
-	// foreign tells that there are informers of client-go, of which little is known.
+	// foreign tells that there are informers of client-go. Little is known of these.
 	foreign bool
 	// reasons counts the informers by the reason of their condition.
 	reasons []counted

@@ -53,7 +53,7 @@
 //	opts := objectcache.Options{Snapshot: informer.FileCheckpoint("/var/cache/pods")}
 //
 // The next process reads the file, serves reads, and watches on from where it was saved. With
-// 100,000 pods, 1 in 100 of which had changed meanwhile, they could be read after 0.16 s and were
+// 100,000 pods, where 1 in 100 had changed meanwhile, they could be read after 0.16 s and were
 // current after 0.30 s. The file took 35 MB.
 //
 // # What differs from client-go's store

@@ -45,7 +45,7 @@ func TestErrorHandlerIsCalledWithoutLocks(t *testing.T) {
 				Indexers: cache.Indexers{"version": byVersion},
 				ErrorHandler: func(*informer.Reflector, error) {
 					if reported++; reported > 1 {
-						return // of what is called here
+						return // there is one for each call here
 					}
 					r, err := i.AddEventHandler(&told{})
 					require.NoError(t, err)

@@ -191,8 +191,8 @@ func (g *encodedGeneration) apply(unshown []uint32, resourceVersion string) appl
 	return changes
 }
 
-// tidyAll gives back the memory of what a list has replaced or deleted, because no write may follow
-// that does. The caller holds writing; readers wait for a part of the work at most.
+// tidyAll gives back the memory of objects that a list has replaced or deleted: perhaps no write
+// follows that would do so. The caller holds writing; readers wait for a part of the work at most.
 func (s *Store) tidyAll() {
 	for s.tidyPart() {
 	}

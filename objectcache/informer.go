@@ -273,7 +273,7 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.LastResourceVersion() }
 
 // Status is a snapshot of the informer. ResourceVersion is that of the store, and CurrentAsOf a
-// moment of which the store has everything, whether or not handlers were called. Queued is the
+// moment whose objects the store has, whether or not handlers were called. Queued is the
 // number of calls that handlers wait for, QueuedBytes about the memory that the changes take which
 // at least one of them waits for, and OldestQueued when the oldest of these arrived.
 func (i *Informer) Status() informer.Status {

@@ -393,8 +393,8 @@ func TestKilledProcessGoesOnFromItsLastSnapshot(t *testing.T) {
 }
 
 // A cluster is restored from a backup after a snapshot, and comes to the version of the snapshot
-// before the next process asks: the server has the version, and the watch from there tells nothing
-// of what is lost.
+// before the next process asks: the server has the version, and the watch from there does not tell
+// what is lost.
 func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2", "a/3")
@@ -498,7 +498,7 @@ func TestFailedSaveIsReportedAndTriedAgain(t *testing.T) {
 	})
 }
 
-// unreadable fails when half of what it has was read.
+// unreadable fails when half of it was read.
 type unreadable struct {
 	informer.CheckpointStore
 	broken atomic.Pointer[error]

@@ -106,7 +106,7 @@ func trials(t reflect.Type) *sync.Pool {
 	return &sync.Pool{New: func() any { return &trial{value: reflect.New(t).Interface().(message)} }}
 }
 
-// shapeOfValue returns the shape of what a field has one of, nil if it is not checked.
+// shapeOfValue returns the shape of a field's value or elements, nil if it is not checked.
 func shapeOfValue(t reflect.Type, read map[reflect.Type]*shape) *shape {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && trials(t) == nil {
 		t = t.Elem()

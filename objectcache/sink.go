@@ -22,7 +22,7 @@ import (
 	"github.com/rvinformer/informer/internal/sink"
 )
 
-// storeSink is the store and the changelog of an informer as a sink. Its rules of what is stale are
+// storeSink is the store and the changelog of an informer as a sink. Its rules for stale events are
 // those of the delta queue.
 type storeSink struct {
 	informer *Informer
@@ -247,7 +247,7 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 // sameObject is true where a UID is not known.
 func sameObject(a, b Stored) bool { return a.uid == 0 || b.uid == 0 || a.uid == b.uid }
 
-// Observed notes the resource version of what was put last, or of a bookmark.
+// Observed notes the resource version of the object that was put last, or of a bookmark.
 func (s *storeSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {
 	i := s.informer
 	i.changelog.applying.Lock()

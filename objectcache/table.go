@@ -209,7 +209,7 @@ func (t *table) link(n uint32) {
 	t.live++
 }
 
-// unlink takes a live slot out of what readers see.
+// unlink hides a live slot from readers.
 func (t *table) unlink(n uint32) {
 	s := t.slots.at(n)
 	s.flags &^= live

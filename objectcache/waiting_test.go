@@ -71,8 +71,8 @@ func TestWaitingChangesKeepLittle(t *testing.T) {
 		for n := range objects {
 			events.Modify(cluster.Pod(n*7919%objects, round))
 		}
-		// The encoder keeps memory in use until the last object is stored. That is not part of what
-		// waits.
+		// The encoder keeps memory in use until the last object is stored. That memory does not
+		// wait.
 		require.Eventually(t, func() bool { return i.Status().Queued == calls+round*objects }, time.Minute, time.Millisecond)
 		each := float64(liveBytes()-i.Store().SizeBytes()-before) / float64(round*objects)
 		t.Logf("%d updates of each object wait: %.0f bytes for each update", round, each)

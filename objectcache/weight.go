@@ -77,8 +77,7 @@ func allocated(n int64) int64 {
 
 func up(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// mapBytes returns the memory of a map, about: groups of eight entries, 7 of 8 of which are in use
-// at most.
+// mapBytes returns the memory of a map, about: groups of eight entries, at most 7 of 8 in use.
 func mapBytes(entries int, entry int64) int64 {
 	const header, table, group = 48, 48, 8
 	if entries == 0 {

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// refusals are what the server says of data that it refuses, as classes of its codes: of what jsonb
-// cannot have, or what is beyond a limit of it, such as its depth; for constraints, checks of views,
-// and triggers of users.
+// refusals are what the server says of data that it refuses, as classes of its codes: that jsonb
+// cannot have it, or that it is beyond a limit of jsonb, such as its depth; for constraints, checks
+// of views, and triggers of users.
 var refusals = []string{"22", "54", "23", "44", "P0"}
 
 // isRefused reports whether the server refuses what a row has, and not how many they are, or when.

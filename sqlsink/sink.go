@@ -89,7 +89,7 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// Known returns the resources of which the cluster has rows, each in a version that a row of it is
+// Known returns the resources that have rows of the cluster, each in a version that a row of it is
 // in. It is for fleet.Config.Known, and returns those of all units of the cluster: a unit without
 // rows of one has nothing to delete.
 func (s *Sink) Known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {

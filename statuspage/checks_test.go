@@ -114,7 +114,7 @@ func hostileMessage(i int) string {
 	return strings.Repeat(fmt.Sprintf(signs, i), 12)
 }
 
-// hostileCrowd is a page of n informers, of which a part has not synced. Each has a message of its
+// hostileCrowd is a page of n informers. A part of them has not synced. Each has a message of its
 // own.
 func hostileCrowd(n int) *statuspage.Page {
 	page, now := statuspage.New(), time.Now()

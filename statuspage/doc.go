@@ -9,7 +9,7 @@
 // # The page
 //
 // The first screen has what is wrong first: how many informers are in which condition, in which
-// clusters and of which resources, and one row for each informer with its condition, its error and
+// clusters and for which resources, and one row for each informer with its condition, its error and
 // since when. It is filtered, sorted and paged by query parameters, so that an address can be sent
 // to a colleague. Each informer has a page of its own with everything that its Status says. There
 // one can ask what the informer believes of one object. The page needs no script, and has none.

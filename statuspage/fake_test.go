@@ -98,7 +98,7 @@ func (a answer) clusters() (all []string) {
 	return all
 }
 
-// crowd is a page of n informers in 500 clusters, of which one in 50 is not current.
+// crowd is a page of n informers in 500 clusters. One informer in 50 is not current.
 func crowd(n int) *statuspage.Page {
 	page, now := statuspage.New(), time.Now()
 	resources := []statuspage.Labels{

@@ -69,7 +69,7 @@ func StartFleet(options []Options, refuse, swallow int) (_ *Fleet, err error) {
 	return f, nil
 }
 
-// Control is the address of what controls the fleet: see extra.Fleet.
+// Control is the address of the controls of the fleet: see extra.Fleet.
 func (f *Fleet) Control() string { return f.address }
 
 // Close ends all servers.

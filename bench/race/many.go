@@ -34,7 +34,7 @@ type Many struct {
 	// Times is how often informers are added and removed.
 	Times int
 
-	// Control is the address of what controls the servers.
+	// Control is the address of the controls of the servers.
 	Control string
 	// Settle is how long informers are left alone, once all have synced, before it is measured what
 	// they hold.

@@ -80,7 +80,7 @@ func (b *browser) click(selector string) {
 	require.NoError(b.t, err)
 }
 
-// send writes into a field, in place of what is there, and sends its form.
+// send replaces the text of a field, and sends its form.
 func (b *browser) send(selector, text string) {
 	b.t.Helper()
 	_, err := chromedp.RunResponse(b.ctx, chromedp.SetValue(selector, text, chromedp.ByQuery), chromedp.Submit(selector, chromedp.ByQuery))
@@ -110,8 +110,8 @@ func (b *browser) dark(is bool) {
 	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 }
 
-// picture takes a picture of what can be seen. It is written to the directory BROWSER_PICTURES, if
-// that is set.
+// picture takes a picture of the visible part of the page. It is written to the directory
+// BROWSER_PICTURES, if that is set.
 func (b *browser) picture(name string) {
 	b.t.Helper()
 	var png []byte

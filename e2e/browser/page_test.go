@@ -134,8 +134,8 @@ const leastContrast = `(() => {
 	return least;
 })()`
 
-// fleet is a page of informers of three simulated servers, of which one is down and one forbids a
-// resource, and of a handler that fails.
+// fleet is a page of informers of three simulated servers. One server is down, one forbids a
+// resource, and the handler of the third fails.
 func fleet(t *testing.T) http.Handler {
 	page := statuspage.New()
 	page.Title = "Fleet"

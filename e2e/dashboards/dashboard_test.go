@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each query of the dashboard shows something of informers of which one is not well.
+// Each query of the dashboard shows something where one of several informers is not well.
 func TestDashboardShowsData(t *testing.T) {
 	seen, _ := play(t, faults["InformerHandlerFailing"])
 	storage, engine := seen.store(t), newEngine(t)

@@ -96,7 +96,7 @@ func render(t *testing.T, part string) []*unstructured.Unstructured {
 	return objects
 }
 
-// only is the object of a kind, of which there is one.
+// only is the one object of a kind.
 func only(t *testing.T, objects []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
 	t.Helper()
 	of := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })

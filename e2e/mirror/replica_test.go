@@ -36,7 +36,7 @@ type replica struct {
 	// life is when it was started, and up the same while it runs and is not paused, nil otherwise.
 	life *time.Time
 	up   atomic.Pointer[time.Time]
-	// ahead is how far its clock is ahead, and ways are the proxies of what it has connections to.
+	// ahead is how far its clock is ahead, and ways are the proxies before all that it connects to.
 	ahead time.Duration
 	ways  map[way][]*proxy.Proxy
 	// credentials are those with which it asks for objects, as the audit logs of the clusters have

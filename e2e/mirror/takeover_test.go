@@ -24,8 +24,8 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
-// One of three replicas is killed. Another one takes over its objects, of which 1 in 100 has
-// changed meanwhile, and does not list them. (A resource without a row in the database is listed:
+// One of three replicas is killed. Another one takes over its objects, and does not list them.
+// 1 in 100 of them has changed meanwhile. (A resource without a row in the database is listed:
 // that costs nothing.)
 //
 // MIRROR_TAKEOVER says how many objects there are; without it there are 3,000. MIRROR_LEASE is how
@@ -86,7 +86,7 @@ func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
 	}
 	t.Logf("%d objects: killed at 0 s, %d changes written until %.1f s, current after %.1f s (lease %s %+.1f s), lists sent: %d, watches opened: %d",
 		objects, len(changed), written.Seconds(), current.Seconds(), lasts, (current - lasts).Seconds(), lists, watches)
-	require.Zero(t, lists, "of what has a checkpoint to resume from")
+	require.Zero(t, lists, "where a checkpoint is there to resume from")
 	require.Positive(t, watches)
 	require.NotEqual(t, unit.holder, unitOf(ctx, t, namespace).holder)
 

@@ -117,7 +117,7 @@ func accessors(f informers.SharedInformerFactory) (all []accessor) {
 	return all
 }
 
-// needs037 skips a test of what client-go has from 0.37 on.
+// needs037 skips a test that needs client-go 0.37 or later.
 func needs037(t *testing.T) {
 	if _, ok := reflect.TypeFor[informers.SharedInformerFactory]().MethodByName("Lifecycle"); !ok {
 		t.Skip("needs client-go 0.37")

@@ -15,8 +15,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// WithObjectCache sets the options of the informers, each of which is an objectcache.Informer, and
-// has them keep their objects encoded, in far less memory, unless the options say Decoded. It needs
+// WithObjectCache sets the options of the informers, all objectcache.Informers, and has them keep
+// their objects encoded, in far less memory, unless the options say Decoded. It needs
 // WithRESTConfig. Objects are asked for in protobuf where their type has it, whatever the
 // rest.Config names. Listers decode what they return, so that callers may change it. ObjectCache
 // returns the informer with its own methods.

@@ -235,7 +235,7 @@ func (d *decider) ended(t *tenure) {
 	d.awake()
 }
 
-// readAgain reads Leases of which the watch has not shown in time what this replica has read or
+// readAgain reads Leases again where the watch has not shown in time what this replica has read or
 // written, or has shown something else.
 func (d *decider) readAgain(v *view, leases map[string]unitLease, next time.Time) time.Time {
 	look := func(name string, k knowledge) {

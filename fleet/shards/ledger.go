@@ -240,8 +240,7 @@ func setWeight(lease *coordinationv1.Lease, weight int64) {
 	annotate(lease, annotationWeight, weight)
 }
 
-// confirm reads the Lease of a member that has expired, or is not known, and takes note of what it
-// finds.
+// confirm reads the Lease of a member that has expired, or is not known, and notes what it finds.
 func (l *ledger) confirm(ctx context.Context, name string, known memberLease) error {
 	lease, from, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Get(ctx, name, metav1.GetOptions{})

@@ -28,7 +28,7 @@ type observed struct {
 
 	mu      sync.Mutex
 	synced  bool
-	learned uint64                 // the rank of what was learned last
+	learned uint64                 // the newest rank
 	members map[string]memberLease // by the name of the Lease
 	units   map[string]unitLease   // the same; one that was deleted stays, with its epoch
 }
@@ -47,10 +47,10 @@ type knowledge struct {
 // origin is from where a Lease is known: the watch, or a request.
 type origin struct {
 	asked bool
-	sent  uint64 // the rank of what was learned last when the request was sent
+	sent  uint64 // the newest rank when the request was sent
 }
 
-// fromWatch is the origin of what the informer of Leases has read.
+// fromWatch is the origin of Leases that the informer has read.
 var fromWatch = origin{}
 
 // memberLease is a Lease of a member.

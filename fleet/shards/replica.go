@@ -163,7 +163,7 @@ func (r *Replica) awake() {
 	}
 }
 
-// watchError takes note of what goes wrong with the watch of Leases; nil is the end of it.
+// watchError notes a failure of the watch of Leases; nil is the end of it.
 func (r *Replica) watchError(_ *informer.Reflector, err error) {
 	r.problem("watching leases", err)
 }

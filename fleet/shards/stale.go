@@ -10,7 +10,7 @@ import (
 // unit. Errors of StaleEpoch wrap it.
 var ErrStaleEpoch = errors.New("the epoch is stale: the unit has had another owner since")
 
-// staleKey is the key of what StaleEpoch calls.
+// staleKey is the key of the function that StaleEpoch calls.
 type staleKey struct{}
 
 // StaleEpoch reports that a sink has refused a write or a claim under ctx, because it has stored

@@ -24,8 +24,8 @@ func rounded(weight int64) int64 {
 	return 1 << bits.Len64(uint64(weight-1))
 }
 
-// differs reports whether a weight is no longer what was published of it: it is half as much again
-// as what was published, or less than half of what that stands for.
+// differs reports whether a weight has left the published one: it is half as much again, or it is
+// less than half of the smallest weight that is rounded to that.
 func differs(weight, published int64) bool {
 	if weight <= 0 {
 		return false

@@ -75,7 +75,7 @@ type knowledge struct {
 	// initial: an event of the first list is under way, or has failed.
 	initial bool
 	// together are the keys that have to come together again, in their order, and failures is how
-	// many calls for the key have failed without a word of which was to blame.
+	// many calls for the key have failed without saying whose event was to blame.
 	together []string
 	failures int
 	// away is what the handler had when it was forgotten, because it was not in the shard of a run.
@@ -531,7 +531,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 	k.place = t.place
 	k.same = max(t.place, m.h.latest(t, uid))
 	k.newest = k.same
-	if k.newest+1 >= k.passed { // a dead letter may be of an end and of what came after it
+	if k.newest+1 >= k.passed { // a dead letter may stand for an end and for the object that came after it
 		k.passed, k.letter = 0, ""
 	}
 }

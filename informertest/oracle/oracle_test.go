@@ -651,19 +651,19 @@ var cases = []struct {
 	wrong:  "asked 1",
 	broken: "paced", shown: "251 requests within 1s, and 250 may come in a minute",
 }, {
-	name:   "tells of what is not in the shard",
+	name:   "tells of an object outside the shard",
 	both:   "start shard=lower \n created a A 1 \n created b AA 2 \n ",
 	right:  "add b AA 2 \n settled",
 	wrong:  "add b AA 2 \n add a A 1",
 	broken: "shard", shown: "and it is not in the shard",
 }, {
-	name:   "tells of what has left the shard",
+	name:   "tells of an object that has left the shard",
 	both:   "start \n created a A 1 \n add a A 1 \n stop \n start shard=lower known=a/1 \n listed \n updated a A 2 \n ",
 	right:  "settled",
 	wrong:  "add a A 2",
 	broken: "shard", shown: "and it is not in the shard",
 }, {
-	name:   "does not tell of what has come to the shard",
+	name:   "does not tell of an object that has come to the shard",
 	both:   "start shard=lower \n created a A 1 \n other 2 \n status 2 \n settled \n stop \n start shard=upper known= \n listed \n ",
 	right:  "add a A 1 initial \n status 2 \n settled",
 	wrong:  "settled",

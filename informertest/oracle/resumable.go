@@ -53,7 +53,7 @@ func (m *memory) unsaved(key int, run Run, n int) string {
 	case !k.present && known && k.away != nil && version == k.away.version: // the checkpoint is of before it was forgotten
 	case k.present && !known:
 		return fmt.Sprintf("acknowledged in version %s, and the next run does not know it", k.version)
-	case !k.present && known && version == "" && run.Dead[m.h.keys[key].key]: // the letter is of what is to come
+	case !k.present && known && version == "" && run.Dead[m.h.keys[key].key]: // the letter is for an object that is yet to come
 	case !k.present && known:
 		return fmt.Sprintf("the next run knows it in version %s, and it is not what the handler has acknowledged", version)
 	case known && version != k.version:

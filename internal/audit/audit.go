@@ -41,7 +41,7 @@ type Item struct {
 // Page is what a page of a list has beside its objects.
 type Page struct{ ResourceVersion, Continue string }
 
-// Server lists the metadata of what the informer follows.
+// Server lists the metadata of the objects that the informer follows.
 type Server interface {
 	// Page lists a page of the newest state, the first one if token is empty.
 	Page(ctx context.Context, token string, each func(Item)) (Page, error)

@@ -23,8 +23,7 @@ const (
 	// VersionJournaled is the version of a checkpoint with a journal behind it, and the newest
 	// that is read.
 	VersionJournaled = 2
-	// SnapshotVersion is the version of snapshots, of what they have as payload too. No other one
-	// is read.
+	// SnapshotVersion is the version of snapshots and of their payload. No other one is read.
 	SnapshotVersion = 2
 )
 

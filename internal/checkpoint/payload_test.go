@@ -136,7 +136,7 @@ func TestPayloadThatIsSomethingElse(t *testing.T) {
 		"a number that is larger": {[]byte{3}, func(in *checkpoint.PayloadReader) { in.Below(3) }},
 		"a string of a terabyte":  {append(long, "short"...), func(in *checkpoint.PayloadReader) { in.Bytes() }},
 		"a trillion strings":      {append(long, 0, 0), func(in *checkpoint.PayloadReader) { in.Each(func(int) { in.Bytes() }) }},
-		"half of what is filled":  {[]byte{1}, func(in *checkpoint.PayloadReader) { in.Fill(make([]byte, 2)) }},
+		"half of a filled buffer": {[]byte{1}, func(in *checkpoint.PayloadReader) { in.Fill(make([]byte, 2)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer

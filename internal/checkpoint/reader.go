@@ -288,7 +288,7 @@ func (r *Reader) head() error {
 	return nil
 }
 
-// otherFormat is the error of what begins in another way.
+// otherFormat is the error for data that begins in another way.
 func (r *Reader) otherFormat() error {
 	switch begin := string(r.block); {
 	case begin == magic:

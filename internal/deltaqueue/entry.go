@@ -22,7 +22,7 @@ type Entry struct {
 	// Resumed tells that the consumer may know the key although Known does not: what
 	// it has acknowledged since the checkpoint that this queue goes on from is lost.
 	Resumed bool
-	// Arrived is when the oldest of what is not acknowledged of the key was read off its
+	// Arrived is when the oldest change of the key that is not acknowledged was read off its
 	// connection; zero if that is not known.
 	Arrived moment.Moment
 	// Attempts counts the calls for these deltas that failed.
@@ -110,7 +110,7 @@ func (e *Entry) IsRepeat() bool { return e.repeat }
 
 // Unseen notes, for an entry that is taken, that the consumer never saw the object whose end comes
 // first in Deltas, and so is not told of that end. When it is given the entry again, it is only
-// told of what came after that.
+// told what came after that.
 func (e *Entry) Unseen() { e.unseen = true }
 
 // Deleted reports whether the key ends deleted.

@@ -248,8 +248,8 @@ func (r *Redelivery) awaitLocked(ctx context.Context, another bool) error {
 	return nil
 }
 
-// mustWaitLocked reports whether a generation is under way, of which a repeat would count as shown,
-// or what the consumer has is not known yet; or, for another key, whether many are owed.
+// mustWaitLocked reports whether a generation is under way, where a repeat would count as shown, or
+// what the consumer has is not known yet; or, for another key, whether many are owed.
 func (r *Redelivery) mustWaitLocked(another bool) bool {
 	q := r.queue
 	return q.phase.isInitial() || q.generation.underWay || another && len(r.owed) >= r.most

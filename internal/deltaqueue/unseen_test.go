@@ -12,7 +12,7 @@ import (
 )
 
 // The consumer was not told of the end of an object that it never saw. After a failure, it is only
-// told of what came then.
+// told what came then.
 func TestUnseenEndIsDroppedAfterAFailure(t *testing.T) {
 	for how, fail := range map[string]func(*deltaqueue.Queue, *deltaqueue.Entry){
 		"retry":    func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Retry(e, time.Second) },

@@ -69,7 +69,7 @@ func (f *Flow) noteTaken(number uint64) {
 	}
 }
 
-// noteRefused notes a call that has failed for these events, of which none is known to be to blame.
+// noteRefused notes a call that has failed for these events. None of them is known to be to blame.
 func (f *Flow) noteRefused(events []Sent) {
 	if f.destination.Load() == nil {
 		f.destination.CompareAndSwap(nil, &destination{})

@@ -49,7 +49,7 @@ type Options struct {
 	Seed func()
 	// Beside, if set, is called beside each run, and returns when ctx ends.
 	Beside func(ctx context.Context)
-	// Objects returns the objects that a label selector selects of what is followed, for a
+	// Objects returns the followed objects that a label selector selects, for a
 	// redelivery. It is nil for a flow that has none.
 	Objects func(selector string) (*source.Objects, error)
 	// SkipUnchanged keeps objects from the consumer that a list shows unchanged.

@@ -101,7 +101,7 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 	return f
 }
 
-// Objects returns the objects that a label selector selects of what is followed, for a redelivery.
+// Objects returns the followed objects that a label selector selects, for a redelivery.
 func (s *Setup) Objects(selector string, t Tuning) (*source.Objects, error) {
 	return source.NewObjects(s.sourceOptions(t), selector, t.PageSize, t.Backoff, s.Report.Handler)
 }

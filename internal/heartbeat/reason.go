@@ -5,9 +5,9 @@ import "strings"
 // maxReason is how many lines of a failure are told again.
 const maxReason = 8
 
-// The beginnings of what tells why a test failed, the best first: an assertion of testify, the race
-// detector, a panic, an error of the testing package. The logs of a server may stand before it, and
-// after it.
+// The beginnings of lines that tell why a test failed, the best first: an assertion of testify, the
+// race detector, a panic, an error of the testing package. The logs of a server may stand before
+// it, and after it.
 var reasons = []string{"Error Trace:", "WARNING: DATA RACE", "panic: ", "_test.go:"}
 
 // reason returns the first lines of a test's output that tell why it failed, so that they stand at

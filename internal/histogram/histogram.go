@@ -11,7 +11,7 @@ import (
 // Histogram counts values by size. Its methods may be called while it counts on.
 type Histogram struct {
 	scale *scale
-	// counts are not cumulative. The last one is of what is larger than all bounds.
+	// counts are not cumulative. The last one counts values larger than all bounds.
 	counts [bounds + 1]atomic.Int64
 	// sum is in units of the scale.
 	sum atomic.Int64

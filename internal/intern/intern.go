@@ -132,8 +132,8 @@ func (t *Table) grow() {
 // Tag returns bits of a hash that its index does not have.
 func Tag(hash uint64) uint32 { return uint32(hash >> 16) }
 
-// HashOf returns the hash of a string: 8 bytes after the other are mixed, of which the last ones, 7
-// at most, are filled up with zeros.
+// HashOf returns the hash of a string. It mixes 8 bytes after the other. The last ones, 7 at most,
+// are filled up with zeros.
 func HashOf(content []byte) (hash uint64) {
 	for ; len(content) >= 8; content = content[8:] {
 		hash = Mix(hash, binary.LittleEndian.Uint64(content))

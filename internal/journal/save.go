@@ -77,7 +77,7 @@ func (j *Journal) appendResume(ctx context.Context, resume, redelivery string) e
 type Restart struct {
 	off  bool
 	size int64
-	// begins is the size of what the journal begins with.
+	// begins is the size of the journal's beginning.
 	begins int64
 	// Tail has the keys that are begun, if nothing could be appended before. The save must write
 	// it itself: a process that ends after the save, and before anything is appended, would leave

@@ -59,7 +59,7 @@ func (d *Decoder) expected() *place {
 	return d.places.root
 }
 
-// Limits of what a Decoder keeps for the next text.
+// Limits of the memory that a Decoder keeps for the next text.
 const (
 	maxElements  = 1 << 10
 	maxUnescaped = 16 << 10

@@ -270,5 +270,5 @@ func TestAllocations(t *testing.T) {
 	for range 6 {
 		decode()
 	}
-	require.LessOrEqual(t, testing.AllocsPerRun(2, decode)/float64(len(texts)), 192.0, "for a pod, of which encoding/json makes 594")
+	require.LessOrEqual(t, testing.AllocsPerRun(2, decode)/float64(len(texts)), 192.0, "for a pod, where encoding/json makes 594")
 }

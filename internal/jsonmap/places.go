@@ -1,7 +1,7 @@
 package jsonmap
 
-// Bounds of what is expected: places in all, and members of one object, or elements of one array,
-// that have places of their own.
+// Bounds of the places that are expected: places in all, and members of one object, or elements of
+// one array, that have places of their own.
 const (
 	maxPlaces   = 1024
 	maxChildren = 32

@@ -79,7 +79,7 @@ type Keeper struct {
 	Redelivery Redelivery
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
-	// writer names the run in what it writes. Wrote is the writer of what the store has, as far as is
+	// writer names the run in what it writes. Wrote is the writer of the store's content, if that is
 	// known.
 	writer, wrote string
 	left          left

@@ -265,7 +265,7 @@ func (s *lockedStore) unused(err error) error {
 	return err
 }
 
-// wrongContent are the errors of what a store has. Others of a checkpoint.Reader are those of the
+// wrongContent are the errors of a store's content. Others of a checkpoint.Reader are those of the
 // store.
 var wrongContent = []error{api.ErrCheckpointFormat, api.ErrCheckpointVersion, checkpoint.ErrEarlier, api.ErrCheckpointDamaged, io.ErrUnexpectedEOF}
 

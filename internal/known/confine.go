@@ -40,7 +40,7 @@ func (v *Versions) Confine(to api.Shard) {
 func (v *Versions) outside(to api.Shard) func(key string, version keytable.Version) bool {
 	newest := ""
 	if !to.IsAll() {
-		newest = v.Newest() // also of what is forgotten: a list must not be older
+		newest = v.Newest() // of the forgotten objects, too: a list must not be older
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -40,8 +40,8 @@ func TestConfine(t *testing.T) {
 	for name, test := range map[string]struct {
 		before []api.Shard
 		to     api.Shard
-		// known are the keys that stay, and begun those of which only that is known that the
-		// handler may have begun with them.
+		// known are the keys that stay, and begun those that the handler may have begun with:
+		// nothing else is known of them.
 		known, begun []string
 		// edit: something of the shard may have been forgotten.
 		edit bool

@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 )
 
-// unsettled are the keys of which it is not certain what the handler has: the last call for them
+// unsettled are the keys whose state at the handler is not certain: the last call for them
 // panicked or failed. The handler may have begun to take in an object that the table does not have:
 // when a generation does not show it, it is deleted like the known ones.
 //

@@ -80,7 +80,7 @@ func fill(p *pack.Pack, objects []object) []pack.Ref {
 	return refs
 }
 
-// replace stores o in place of what refs[k] names.
+// replace stores o in place of the object that refs[k] names.
 func replace(p *pack.Pack, refs []pack.Ref, k int, o object) {
 	d := p.Prepare(o.like, refs[k], o.data)
 	old := refs[k]

@@ -55,7 +55,7 @@ type field struct {
 	pointer bool
 	// index is that of reflect.
 	index int
-	// of is the type of the field, of what it points to, or of a slice with the elements.
+	// of is the type of the field, of its pointer's target, or of a slice with the elements.
 	of reflect.Type
 	// plan is of the message that the field is, points to, or has.
 	plan *plan

@@ -23,8 +23,8 @@ var secretSigns = []string{"token", "secret", "passw", "passphrase", "pwd", "cre
 // A pattern takes a hundred times as long as a look for its signs, and nearly all texts have none.
 // Errors come by the thousand when a server goes away.
 type form struct {
-	// signs are parts of each text that has the form, in lower case, and oneOf, if it is not empty,
-	// has parts of which such a text has one.
+	// signs are parts of each text that has the form, in lower case. OneOf, if it is not empty, has
+	// parts, and each such text has one of these.
 	signs, oneOf []string
 	// secret tells that such a text has one of secretSigns too.
 	secret bool

@@ -327,7 +327,7 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool, asked deltaq
 	return standing, err
 }
 
-// Error says of which informer a redelivery has failed.
+// Error names the informer whose redelivery has failed.
 func Error(informer string, err error) error {
 	if err == nil {
 		return nil

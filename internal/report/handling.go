@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// timedEvery is the calls of which one is timed while there are more than one in timedPause. So
+	// One call in timedEvery is timed while there are more than one in timedPause. So
 	// timing costs a hundredth of the time at most, however fast the handler is.
 	timedEvery = 16
 	timedPause = 100 * time.Microsecond

@@ -109,7 +109,7 @@ func (k *acquaintance) counts(q *clusterQuestion, over *tls.ConnectionState) boo
 	return q.connection == over && (q.err == nil || isRefusal(q.err)) && q.period == k.losses.Load()
 }
 
-// clusterOf returns the cluster of what was listed in a period, empty if it is not known. If mine
+// clusterOf returns the cluster that was listed in a period, empty if it is not known. If mine
 // is set, the caller is to find it, and to call found then. It is not set unless the caller has
 // objects to find it by.
 func (k *acquaintance) clusterOf(ctx context.Context, period uint64, hasObjects func() bool) (cluster string, mine *finding) {

@@ -26,8 +26,8 @@ func (r *Resource) check() error {
 }
 
 // explain returns the error of a list or a watch with what a reader needs to find the cause: the
-// name of what was asked for, where the server does not say it, and the setting that is probably
-// wrong.
+// name of the resource or object, where the server does not say it, and the setting that is
+// probably wrong.
 func (r *Resource) explain(err error) error {
 	if !apierrors.IsNotFound(err) || hasNone(err) {
 		return explainConnection(err)

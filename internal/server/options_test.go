@@ -43,7 +43,7 @@ func TestOptionsAreSetAsClientGoEncodesThem(t *testing.T) {
 	}
 }
 
-// valuesOf are values of a field, of which the zero one is the first.
+// valuesOf are values of a field, the zero one first.
 func valuesOf(t *testing.T, field reflect.Type) []reflect.Value {
 	t.Helper()
 	switch zero := reflect.Zero(field); field.Kind() {

@@ -39,7 +39,7 @@ type renewal struct {
 
 	mu      sync.Mutex
 	current connections
-	digest  tlsDigest // of what current was made with
+	digest  tlsDigest // of the settings that current was made with
 	looking bool
 	looked  time.Time // when the last look began
 	problem error     // why the newest content is not in use; nil if it is

@@ -87,7 +87,7 @@ func (e *exchange) lighten(request *http.Request) *http.Request {
 	return request.WithContext(e.ctx)
 }
 
-// forgetHead lets go of what the answer has beside its body, because the body keeps it for as long
+// forgetHead forgets the rest of the answer beside its body, because the body keeps it for as long
 // as it lasts. A transport that wraps another may still look at the answer, or set a header.
 func (e *exchange) forgetHead() {
 	e.response.Request, e.response.Header = e.stub, http.Header{}

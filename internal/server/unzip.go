@@ -49,10 +49,11 @@ func (b *strangeBody) Read([]byte) (int, error) {
 }
 
 // Zipped decompresses a body, member by member of the gzip format. A kube-apiserver from 1.37 on
-// compresses watch-lists, and makes a member of what it sends at a time: of the initial events, and
-// then of each event. So Zipped has an unzipper from the first byte of a member until its end, and
-// goes on with it if the next member has come by then. A watch that waits for a member has none.
-// The unzipper is also given back after a failure, and by Close, which may be called during a read.
+// compresses watch-lists, and makes a member for each piece that it sends: for the initial events,
+// and then for each event. So Zipped has an unzipper from the first byte of a member until its end,
+// and goes on with it if the next member has come by then. A watch that waits for a member has
+// none. The unzipper is also given back after a failure, and by Close, which may be called during a
+// read.
 type Zipped struct {
 	// Body is what comes over the connection.
 	Body    io.ReadCloser
@@ -88,7 +89,7 @@ func (b *Zipped) Read(p []byte) (n int, err error) {
 	return b.end(n, err)
 }
 
-// BeginWait begins a read that has to wait for a member of which nothing has come, and reports
+// BeginWait begins a read that has to wait for the first byte of a member, and reports
 // whether there is one to wait for. An idle watch waits there, with little on its stack: its reader
 // itself reads FirstBytes from Body at most, into the memory that it reads to, and then calls GoOn.
 //
@@ -124,7 +125,7 @@ func (b *Zipped) GoOn(p []byte, n int, err error) (int, error) {
 // Unread is how many compressed bytes had come behind what the last read has returned.
 func (b *Zipped) Unread() int { return b.unread }
 
-// read reads from the members of which something has come. It returns nothing, and no error, if
+// read reads from the members whose first byte has come. It returns nothing, and no error, if
 // they are empty.
 func (b *Zipped) read(p []byte) (n int, err error) {
 	for err = b.err; n == 0 && err == nil && len(p) > 0; {
@@ -210,7 +211,7 @@ type unzipper struct {
 	ended bool
 }
 
-// zippedBuffer is how much is read at once of what is compressed.
+// zippedBuffer is how many compressed bytes are read at once.
 const zippedBuffer = 16 << 10
 
 // unzippers are those that no body has. The garbage collector takes them after a while, so that
@@ -231,7 +232,7 @@ func (u *unzipper) begin() error {
 	u.ended = false
 	err := u.out.Reset(u.in)
 	u.out.Multistream(false)
-	if err == io.EOF { // within a name of the header, of which something has come
+	if err == io.EOF { // within a name of the header
 		err = io.ErrUnexpectedEOF
 	}
 	return err

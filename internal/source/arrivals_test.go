@@ -30,7 +30,7 @@ func TestArrivalsProve(t *testing.T) {
 		"an event of a watch that may be behind": {[]read{{0, 0, 999, false}}, false, 0, 0},
 		"a bookmark of such a watch":             {[]read{{0, 0, 999, false}}, true, 0, opened},
 		"an event that was there":                {[]read{{0, 0, 1000, false}, {1000, 1000, 1000, false}}, false, 0, at(1000)},
-		"more is unread of what had arrived":     {[]read{{0, 0, 1000, false}}, false, 1, 0},
+		"more had arrived, and is unread":        {[]read{{0, 0, 1000, false}}, false, 1, 0},
 		"what is unread came later":              {[]read{{0, 0, 1000, false}, {1000, 1000, 1000, false}}, false, 10, at(1000)},
 		"the reader was away":                    {[]read{{0, 0, 1000, false}, {1000, 2000, 2100, false}}, false, 0, 0},
 		"a bookmark after that":                  {[]read{{0, 0, 1000, false}, {1000, 2000, 2100, false}}, true, 0, opened},

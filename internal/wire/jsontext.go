@@ -95,8 +95,8 @@ func (t *JSONText) Skip(at int) (end int) {
 	}
 }
 
-// Enter passes the bracket of an object or array. More tells that there is a member or element, in
-// front of which it ends. If there is none, it passes the closing bracket too.
+// Enter passes the bracket of an object or array. More tells that there is a member or element:
+// end is in front of that. If there is none, it passes the closing bracket too.
 func (t *JSONText) Enter(at int, closing byte) (end int, more bool) {
 	if behind := t.Space(at + 1); t.At(behind) == closing {
 		return behind + 1, false

@@ -182,8 +182,7 @@ func (w *window) borrow() {
 	lent.own, w.spare = own, lent
 }
 
-// giveBack puts the window's own buffer in the place of a spare, of which nothing is needed any
-// more.
+// giveBack puts the window's own buffer in the place of a spare that is not needed any more.
 func (w *window) giveBack() {
 	if lent := w.spare; lent != nil {
 		w.buf, w.spare = lent.own, nil

@@ -75,7 +75,7 @@ func TestResumeStatus(t *testing.T) {
 	})
 }
 
-// The time at which the server has accepted a resume is not that of what it tells first.
+// The time at which the server has accepted a resume is not that of its first event.
 func TestResumedTimeStays(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)

@@ -262,7 +262,7 @@ func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
 }
 
 // Run ends in any call of a batch that is tried in parts: none comes after that, and the next informer
-// is told just of what was not taken in.
+// is told just the events that were not taken in.
 func TestRunEndsWhileABatchIsTriedInParts(t *testing.T) {
 	for at := range 14 {
 		harness.BubbleRun(t, fmt.Sprint(at), informertest.Options{}, func(t *testing.T, w *harness.World) {

@@ -1,3 +1,3 @@
-// Package delivery tests what handlers are told, of which objects and in which order, also after
+// Package delivery tests what handlers are told, about which objects and in which order, also after
 // they fail.
 package delivery

@@ -170,7 +170,7 @@ func TestFailedEventComesInItsNewestState(t *testing.T) {
 }
 
 // What FailedEvents does not name is in the Storage and in the checkpoint, so that another process
-// is told again only of what failed.
+// is told again only what failed.
 func TestARestartAfterFailedEvents(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1", "a/2", "a/3")

@@ -303,7 +303,7 @@ func TestRedeliverBesideChanges(t *testing.T) {
 	}
 }
 
-// count counts calls, of which those for deletions are equal.
+// count counts calls. All calls for deletions are equal.
 func count(calls []string) map[string]int {
 	n := map[string]int{}
 	for _, call := range calls {

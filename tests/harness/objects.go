@@ -60,7 +60,7 @@ func ListJSON(items ...string) string {
 	return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}`
 }
 
-// PodJSON is an item of a list in JSON, of which rest is the rest, after a comma.
+// PodJSON is an item of a list in JSON. Rest is its end, after a comma.
 func PodJSON(name, rest string) string {
 	return fmt.Sprintf(`{"metadata":{"namespace":"a","name":%q,"resourceVersion":"5","uid":"u-%s"}%s}`, name, name, rest)
 }

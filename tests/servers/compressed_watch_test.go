@@ -346,8 +346,8 @@ func TestWatchOfAListerWatcherComesAtOnce(t *testing.T) {
 	})
 }
 
-// A watch of which nothing comes but empty members is silent: it is given up after its StallTimeout,
-// as one of blank lines is, and not before.
+// A watch that sends only empty members is silent: it is given up after its StallTimeout, as one of
+// blank lines is, and not before.
 func TestEmptyMembersAreSilence(t *testing.T) {
 	for encoding, nothing := range map[string]string{"": "\n", "gzip": string(member(t, ""))} {
 		for _, every := range []time.Duration{time.Second / 2, 50 * time.Second} {

@@ -89,8 +89,8 @@ func TestCheckpointOfAnotherShard(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfAWiderShardIsReplacedAtOnce resumes a part of what a checkpoint has. It becomes one
-// of the part, although nothing has changed.
+// TestCheckpointOfAWiderShardIsReplacedAtOnce resumes a part of a checkpoint. The new one has only
+// that part, although nothing has changed.
 func TestCheckpointOfAWiderShardIsReplacedAtOnce(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(60)...)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// The paths of what controls the servers of a fleet, which are in one process. Each answers with
+// The paths of the controls of a fleet of servers, which are in one process. Each answers with
 // FleetUsage, as POST.
 const (
 	// FleetUsagePath does nothing else.

@@ -20,7 +20,7 @@ func Values() []string {
 	}
 }
 
-// Mutated returns a text of which about one value in every is changed: replaced, given again with
+// Mutated returns a text in which about one value in every is changed: replaced, given again with
 // another value, before or behind, with its name in other letters, or joined by an unknown one.
 func Mutated(r *rand.Rand, text []byte, every int) []byte {
 	m := mutation{Rand: r, every: every, values: Values()}

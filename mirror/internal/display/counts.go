@@ -6,7 +6,7 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Counts are the events of which the database has what they brought, or had it already.
+// Counts are the events whose state the database has.
 type Counts struct {
 	Added, Updated, Deleted, Unchanged int64
 }

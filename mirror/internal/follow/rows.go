@@ -38,7 +38,7 @@ func (m *Mirror) Rows() []display.Row {
 	return rows
 }
 
-// ClusterRows are how the clusters are of which something is followed here, sorted by name.
+// ClusterRows are the states of the clusters with something followed here, sorted by name.
 func (m *Mirror) ClusterRows() (rows []display.Row) {
 	sums := map[string]display.Row{}
 	for _, r := range m.resourceRows() {
