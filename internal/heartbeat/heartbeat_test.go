@@ -60,8 +60,8 @@ func TestOtherOutputPassesThrough(t *testing.T) { synctest.Test(t, testOtherOutp
 func testOtherOutputPassesThrough(t *testing.T) {
 	r, out := reported(t, "go: downloading x", "{ not an event", `{"Key":"value"}`)
 	r.beat(r.started.Add(75 * time.Second))
-	r.end(r.started.Add(80*time.Second), nil)
-	require.Equal(t, "unit 0:00 begins\ngo: downloading x\n{ not an event\n{\"Key\":\"value\"}\nunit 1:15 still runs\nunit 1:20 done\n", out.String())
+	r.end(r.started.Add(80*time.Second), 90*time.Second, nil)
+	require.Equal(t, "unit 0:00 begins\ngo: downloading x\n{ not an event\n{\"Key\":\"value\"}\nunit 1:15 still runs\nunit 1:20 done, 90 s of CPU\n", out.String())
 }
 
 func TestPassingTestsPrintOneLineForEachPackage(t *testing.T) {
@@ -78,9 +78,9 @@ func testPassingTestsPrintOneLineForEachPackage(t *testing.T) {
 		`{"Action":"pass","Package":"example.com/a","Test":"TestQuick","Elapsed":0.5}`,
 		`{"Action":"output","Package":"example.com/a","Output":"ok  \texample.com/a\t(cached)\n"}`,
 		`{"Action":"pass","Package":"example.com/a","Elapsed":3}`)
-	r.end(r.started.Add(5*time.Second), nil)
+	r.end(r.started.Add(5*time.Second), 0, nil)
 	require.Equal(t, "unit 0:00 begins\nunit 0:00 ok example.com/a 3.0s (cached)\n"+
-		"unit 0:05 2 tests passed, 0 skipped; the slowest: a.TestSlow 2.0s, a.TestQuick 0.5s\nunit 0:05 done\n", out.String())
+		"unit 0:05 2 tests passed, 0 skipped; the slowest: a.TestSlow 2.0s, a.TestQuick 0.5s\nunit 0:05 done, 0 s of CPU\n", out.String())
 }
 
 func TestBeatNamesInnermostTestsThatRun(t *testing.T) {
@@ -108,7 +108,7 @@ func testFailurePrintsItsOutput(t *testing.T) {
 		`{"Action":"output","Package":"example.com/a","Test":"TestFails","Output":"wrong\n"}`,
 		`{"Action":"fail","Package":"example.com/a","Test":"TestFails","Elapsed":1}`,
 		`{"Action":"fail","Package":"example.com/a","Elapsed":1}`)
-	r.end(r.started.Add(time.Second), errors.New("exit status 1"))
+	r.end(r.started.Add(time.Second), 0, errors.New("exit status 1"))
 	require.Contains(t, out.String(), "wrong\n")
 	require.Contains(t, out.String(), "unit 0:01 FAILED a.TestFails\nunit 0:01 FAILED a\nunit 0:01 FAILED: exit status 1\n")
 }
@@ -156,7 +156,7 @@ func testFailureEndsWithItsReason(t *testing.T) {
 			`{"Action":"run","Package":"example.com/a","Test":"TestFails"}`,
 			`{"Action":"output","Package":"example.com/a","Test":"TestFails","Output":"`+printed+`"}`,
 			`{"Action":"fail","Package":"example.com/a","Test":"TestFails","Elapsed":1}`)
-		r.end(r.started.Add(time.Second), errors.New("exit status 1"))
+		r.end(r.started.Add(time.Second), 0, errors.New("exit status 1"))
 		_, end, _ := strings.Cut(out.String(), "a.TestFails 1.0s\n")
 		require.Equal(t, "unit 0:01 FAILED a.TestFails\n"+again+"unit 0:01 FAILED: exit status 1\n", end)
 	}

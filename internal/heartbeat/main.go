@@ -72,7 +72,7 @@ func run(interval time.Duration, table, name string, cmd *exec.Cmd) int {
 	}
 	err = cmd.Wait()
 	ended := time.Now()
-	report.end(ended, err)
+	report.end(ended, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), err)
 	if table != "" {
 		if failed := appendTo(table, report.row(ended, err)); failed != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", name, failed)

@@ -226,8 +226,8 @@ func (t test) String() string {
 	return short + "." + t.name
 }
 
-// end prints how the command ended.
-func (r *report) end(now time.Time, err error) {
+// end prints how the command ended, and how much of the CPU it and its processes took.
+func (r *report) end(now time.Time, cpu time.Duration, err error) {
 	if r.tests && len(r.slowest) > 0 {
 		var slowest []string
 		for _, s := range r.slowest {
@@ -243,5 +243,5 @@ func (r *report) end(now time.Time, err error) {
 		r.print(now, "FAILED: %v", err)
 		return
 	}
-	r.print(now, "done")
+	r.print(now, "done, %.0f s of CPU", cpu.Seconds())
 }
