@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 )
 
 // watchGaps looks five times a second which units have an owner that runs, until stop is called,
-// which returns the longest time that one had none. While the API server of the home cluster is
-// down, nobody knows: a gap that it falls into counts in full.
+// which returns the longest time that one had none, and logs times of more than four leases. While
+// the API server of the home cluster is down, nobody knows: a gap that it falls into counts in
+// full.
 func (r *replicas) watchGaps(ctx context.Context, t *testing.T) (stop func() time.Duration) {
 	t.Helper()
 	_, deployed := mirrorArgs(t)
@@ -32,7 +34,10 @@ func (r *replicas) watchGaps(ctx context.Context, t *testing.T) (stop func() tim
 				for _, l := range found.Items {
 					if of := l.Spec; of.HolderIdentity != nil && of.AcquireTime != nil && r.owns(*of.HolderIdentity, of.AcquireTime.Time) {
 						if last, known := covered[l.Name]; known {
-							gap = max(gap, now.Sub(last))
+							lasted := now.Sub(last)
+							if gap = max(gap, lasted); lasted > 4*lease {
+								t.Logf("%s: for %s no owner of it ran, now %s does", l.Name, lasted.Round(100*time.Millisecond), *of.HolderIdentity)
+							}
 						}
 						covered[l.Name] = now
 					}
@@ -42,10 +47,12 @@ func (r *replicas) watchGaps(ctx context.Context, t *testing.T) (stop func() tim
 		}
 		longest <- gap
 	}()
-	return func() time.Duration {
+	stop = sync.OnceValue(func() time.Duration {
 		cancel()
 		return <-longest
-	}
+	})
+	t.Cleanup(func() { stop() })
+	return stop
 }
 
 // owns reports whether a holder of a Lease that took it at a time is a replica that runs, in the
