@@ -3,8 +3,6 @@ package keytable_test
 import (
 	"math/rand/v2"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,74 +135,6 @@ func BenchmarkSpeed(b *testing.B) {
 			table.Delete(stored[i])
 			table.Set(stored[i], version, 0)
 		})
-	}
-}
-
-// BenchmarkGC is a full collection beside a table of ten million keys, beside a
-// map[string]uint64 of one million, and beside nothing.
-//
-//	go test -run - -bench GC ./internal/keytable
-func BenchmarkGC(b *testing.B) {
-	collect := func(b *testing.B) {
-		var before, after runtime.MemStats
-		runtime.GC()
-		cpu := gcCPU()
-		runtime.ReadMemStats(&before)
-		for b.Loop() {
-			runtime.GC()
-		}
-		runtime.ReadMemStats(&after)
-		b.ReportMetric((gcCPU()-cpu)*1e6/float64(b.N), "cpu-µs/cycle")
-		b.ReportMetric(float64(after.PauseTotalNs-before.PauseTotalNs)/1e3/float64(b.N), "pause-µs/cycle")
-	}
-	b.Run("keys=0", collect)
-	b.Run("keys=10M", func(b *testing.B) {
-		table := keytable.New()
-		for i := range 10_000_000 {
-			table.Set(pods(10)(i), versionOf(i), 0)
-		}
-		collect(b)
-		b.ReportMetric(float64(table.SizeBytes())/1e7, "bytes/object")
-		runtime.KeepAlive(table)
-	})
-	b.Run("keys=1M/impl=map", func(b *testing.B) {
-		plain := map[string]uint64{}
-		for i := range 1_000_000 {
-			plain[pods(10)(i)] = uint64(i)
-		}
-		collect(b)
-		runtime.KeepAlive(plain)
-	})
-}
-
-func gcCPU() float64 {
-	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
-	metrics.Read(sample)
-	return sample[0].Value.Float64()
-}
-
-// BenchmarkPeak is what memory peaks at, per key, while a million keys are added:
-// all that the process has of the system for its heap.
-//
-//	go test -run - -bench Peak -benchtime 1x ./internal/keytable
-func BenchmarkPeak(b *testing.B) {
-	const n = 1_000_000
-	defer debug.SetGCPercent(debug.SetGCPercent(10))
-	for b.Loop() {
-		before := heap()
-		var most int64
-		table := keytable.New()
-		for i := range n {
-			table.Set(pods(10)(i), versionOf(i), 0)
-			if i%1000 == 0 {
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				most = max(most, int64(m.HeapAlloc)-before)
-			}
-		}
-		b.ReportMetric(float64(most)/n, "peak-bytes/object")
-		b.ReportMetric(float64(heap()-before)/n, "bytes/object")
-		runtime.KeepAlive(table)
 	}
 }
 
