@@ -3,10 +3,8 @@ package checkpoints_test
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -239,48 +237,6 @@ func TestCheckpointInAStream(t *testing.T) {
 	require.Zero(t, b.Len())
 }
 
-func TestCheckpointErrorsOfOthers(t *testing.T) {
-	boom := errors.New("boom")
-	s := variedStorage(t)
-	before := held(t, s)
-	written := checkpointOf(t, s)
-	n, err := s.ReadFrom(io.MultiReader(bytes.NewReader(written[:100]), iotest.ErrReader(boom)))
-	require.ErrorIs(t, err, boom)
-	harness.ErrorAs[*informer.CheckpointError](t, err)
-	require.EqualValues(t, 100, n)
-	require.Equal(t, before, held(t, s))
-
-	r, w := io.Pipe()
-	require.NoError(t, r.CloseWithError(boom))
-	n, err = s.WriteTo(w)
-	require.Equal(t, boom, err)
-	require.Zero(t, n)
-}
-
-// TestCheckpointResumes starts an informer with what another has left: an object
-// that was deleted and created again meanwhile is told from the one that was known.
-func TestCheckpointResumes(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/same", "a/again", "a/gone")
-		var r harness.Recorder
-		storage := informer.NewResourceVersionStorage()
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		stop := harness.Settle(i.RunWithContext)
-		written := checkpointOf(t, storage)
-		stop()
-		r.Forget()
-		w.DeletePods("a/again", "a/gone")
-		w.CreatePods("a/again", "a/new")
-
-		fresh := informer.NewResourceVersionStorage()
-		_, err := fresh.ReadFrom(bytes.NewReader(written))
-		require.NoError(t, err)
-		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: fresh})
-		defer harness.Settle(i.RunWithContext)()
-		require.ElementsMatch(t, []string{"sync a/same", "delete a/again unknown", "add a/again initial", "delete a/gone unknown", "add a/new initial"}, r.Events())
-	})
-}
-
 // TestCheckpointReadWhileRunning has lists go on while a checkpoint is read: the
 // table that is read must not be of an earlier generation than they are.
 func TestCheckpointReadWhileRunning(t *testing.T) {
@@ -413,71 +369,6 @@ func TestCheckpointAndReplace(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-}
-
-// FuzzCheckpoint reads anything: as it is, and with its count and checksum set right.
-//
-//	go test -run - -fuzz FuzzCheckpoint -fuzztime 5m -fuzzminimizetime 20x ./tests/checkpoints
-func FuzzCheckpoint(f *testing.F) {
-	varied := checkpointOf(f, variedStorage(f))
-	f.Add(varied)
-	f.Add(checkpointOf(f, informer.NewResourceVersionStorage()))
-	f.Add(append(slices.Clone(varied), "and more"...))
-	var b bytes.Buffer
-	w := checkpoint.NewWriter(&b)
-	require.NoError(f, w.Metadata("resourceVersion", "1700"))
-	require.NoError(f, w.Entry("a/1", &keytable.Binary{Number: 1, IsNumber: true}))
-	require.NoError(f, w.Metadata("unknown", "skipped"))
-	require.NoError(f, w.Entry("a/1", &keytable.Binary{Number: 2, IsNumber: true}))
-	require.NoError(f, w.Close())
-	f.Add(b.Bytes())
-	if golden, err := os.ReadFile(filepath.Join("testdata", "v1.golden")); err == nil {
-		f.Add(golden)
-	}
-	f.Add([]byte("\x89RVC\r\n\x1a\n\x00\x01\x02\x00\x40\x00\x00\x00\x00\x80\x80\x40"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) > 1<<14 {
-			return
-		}
-		checkCheckpoint(t, b)
-		checkCheckpoint(t, ended(b[:max(0, len(b)-17)]))
-	})
-}
-
-// ended is b with an end that is right for it, if there is one.
-func ended(b []byte) []byte {
-	var count uint64
-	for r := checkpoint.NewReader(bytes.NewReader(b)); ; count++ {
-		if _, _, err := r.Next(); err != nil {
-			break
-		}
-	}
-	b = append(slices.Clone(b), 3, 0, 0, 0, 12)
-	b = binary.BigEndian.AppendUint64(b, count)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
-}
-
-// checkCheckpoint tells that b is refused with a typed error, or is read to
-// something that is read again after it was written.
-func checkCheckpoint(t *testing.T, b []byte) {
-	s := informer.NewResourceVersionStorage()
-	n, err := s.ReadFrom(iotest.OneByteReader(bytes.NewReader(b)))
-	if err != nil {
-		requireRefused(t, b, informer.ErrCheckpointFormat, informer.ErrCheckpointVersion, informer.ErrCheckpointDamaged, io.ErrUnexpectedEOF)
-		require.Zero(t, s.Len())
-		return
-	}
-	require.LessOrEqual(t, n, int64(len(b)))
-	require.Less(t, s.SizeBytes(), int64(1<<20+500*len(b)))
-	again := informer.NewResourceVersionStorage()
-	_, err = again.ReadFrom(bytes.NewReader(checkpointOf(t, s)))
-	require.NoError(t, err)
-	require.Equal(t, held(t, s), held(t, again))
-	for cut := range min(int(n), 100) {
-		_, err = s.ReadFrom(bytes.NewReader(b[:cut]))
-		require.Error(t, err)
-	}
-	require.Equal(t, held(t, s), held(t, again))
 }
 
 // podUID is a UID as Kubernetes makes them, one for every i.
