@@ -3,7 +3,6 @@ package checkpoints_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -153,34 +152,4 @@ func TestARefusedCheckpointIsNotLocked(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"update a/0001"}, r.Events())
 	})
-}
-
-// A store that fails when an informer starts is asked a few times: to begin with nothing
-// would lose every deletion.
-func TestAStoreThatFailsToLoadForAMoment(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(3)...)
-		r := &harness.Recorder{}
-		s := w.Lived(r)
-		w.DeletePods("a/0001")
-		failing := &failingLoads{MemoryCheckpoint: &harness.MemoryCheckpoint{Content: s.Bytes()}}
-		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: failing}))
-		time.Sleep(5 * time.Minute)
-		require.EqualValues(t, 4, failing.loads.Load())
-		require.Equal(t, []string{"delete a/0001"}, r.Events())
-		require.Empty(t, w.Lists())
-	})
-}
-
-// failingLoads fails three times.
-type failingLoads struct {
-	*harness.MemoryCheckpoint
-	loads atomic.Int32
-}
-
-func (s *failingLoads) Load(ctx context.Context) (io.ReadCloser, error) {
-	if s.loads.Add(1) <= 3 {
-		return nil, errors.New("database is locked")
-	}
-	return s.MemoryCheckpoint.Load(ctx)
 }

@@ -277,8 +277,8 @@ func TestANewerCheckpointStays(t *testing.T) {
 	})
 }
 
-// requireLeft requires that an informer waits for an hour with an error, delivers nothing, and
-// leaves the file of its checkpoint as it is.
+// requireLeft requires that an informer waits for an hour with an error that names the file of its
+// checkpoint, delivers nothing, and leaves the file as it is.
 func requireLeft(t *testing.T, is error, content func(w *harness.World) []byte) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
@@ -287,15 +287,21 @@ func requireLeft(t *testing.T, is error, content func(w *harness.World) []byte) 
 		var f harness.Failures
 		r := &harness.Recorder{}
 		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+		require.NoError(t, i.Status().CheckpointError)
 		stop := w.Run(i)
 		time.Sleep(time.Hour)
 		harness.RequireAwaited(t, i, is)
 		require.Empty(t, r.Events())
+		status := i.Status()
+		require.Equal(t, path, status.Checkpoint)
+		require.Equal(t, path, harness.ErrorAs[*informer.UnusedCheckpointError](t, status.CheckpointError).Checkpoint)
+		require.ErrorContains(t, status.CheckpointError, path)
 		stop()
 		after, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, before, after)
 		require.ErrorIs(t, f.Errors()[0], is)
+		require.ErrorContains(t, f.Errors()[0], path)
 	})
 }
 
@@ -575,37 +581,6 @@ func TestAStoppedWaitForAStoreSavesNothing(t *testing.T) {
 			require.Equal(t, before, s.Bytes())
 			require.True(t, s.IsLocked())
 		}
-	})
-}
-
-// Two informers of one file, in one process: the second waits for the first, and goes on from
-// where that has stopped.
-func TestTwoInformersOfOneFile(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(3)...)
-		path := filepath.Join(t.TempDir(), "pods")
-		var fs [2]harness.Failures
-		r := &harness.Recorder{}
-		var stops [2]func()
-		for n := range 2 {
-			stops[n] = w.Run(harness.Follow(w, informer.InformerConfig{
-				Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: fs[n].Handle,
-			}))
-			time.Sleep(10 * time.Second)
-		}
-		w.UpdatePod("a/0001", "changed")
-		time.Sleep(5 * time.Minute)
-		errs, _ := fs[0].All()
-		require.Empty(t, errs)
-		require.NotEmpty(t, harness.Only[*informer.StoreError](&fs[1]))
-		stops[0]()
-		r.Forget()
-		w.DeletePods("a/0002")
-		w.Compact()
-		time.Sleep(5 * time.Minute)
-		require.Equal(t, []string{"delete a/0002 unknown"}, deletionsTold(r))
-		w.RequireState(r)
-		stops[1]()
 	})
 }
 

@@ -95,24 +95,6 @@ func TestResumedTimeStays(t *testing.T) {
 	})
 }
 
-// Where nothing happens, an informer is synced once the server had the time to refuse.
-func TestResumeWhereNothingHappened(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods(harness.Keys(3)...)
-		r := &harness.Recorder{}
-		s := w.Lived(r)
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		stop := w.Run(i)
-		time.Sleep(3 * time.Second)
-		require.True(t, i.HasSynced())
-		require.Empty(t, r.Events())
-		before := s.Saves()
-		stop()
-		require.Equal(t, before, s.Saves())
-		require.Empty(t, w.Lists())
-	})
-}
-
 // A server that says that it has the version makes a quiet resume synced within milliseconds.
 func TestQuietResumeIsSyncedByAnAnswer(t *testing.T) {
 	for name, test := range map[string]struct {

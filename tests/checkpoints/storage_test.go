@@ -106,49 +106,6 @@ func TestStorageReplace(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-func TestStorageAllWhileItChanges(t *testing.T) {
-	s := informer.NewResourceVersionStorage()
-	for i := range 100 {
-		require.NoError(t, s.Add(harness.Pod(fmt.Sprintf("a/%d", i), "1")))
-	}
-	seen := map[string]bool{}
-	for key := range s.All() {
-		require.False(t, seen[key])
-		seen[key] = true
-		for i := range 100 { // all others go
-			if other := fmt.Sprintf("a/%d", i); other != key {
-				require.NoError(t, s.Delete(cache.DeletedFinalStateUnknown{Key: other}))
-			}
-		}
-		require.NoError(t, s.Add(harness.Pod("b/1", "1")))
-	}
-	require.Len(t, seen, 1)
-	require.NoError(t, s.Delete(harness.Pod("b/1", "1")))
-	for i := range 100 {
-		require.NoError(t, s.Add(harness.Pod(fmt.Sprintf("a/%d", i), "1")))
-	}
-	for key, rv := range s.All() {
-		for i := range 100 { // all others change
-			if other := fmt.Sprintf("a/%d", i); other != key {
-				require.NoError(t, s.Update(harness.Pod(other, rv+"0")))
-			}
-		}
-		if rv != "1" {
-			require.Equal(t, "10", rv)
-			break
-		}
-	}
-	for i := range 99 {
-		require.NoError(t, s.Delete(harness.Pod(fmt.Sprintf("a/%d", i+1), "1")))
-	}
-	require.NoError(t, s.Add(harness.Pod("b/1", "1")))
-	n := 0
-	for range s.All() {
-		n++
-	}
-	require.Equal(t, 2, n)
-}
-
 // A pass that lends tells what All does, also while the storage changes, and hardly allocates.
 func TestStorageLend(t *testing.T) {
 	s := informer.NewResourceVersionStorage()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,47 +16,6 @@ import (
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/tests/harness"
 )
-
-// A checkpoint that is not this informer's to replace is in Status for as long as it is there, with
-// its name.
-func TestStatusNamesARefusedCheckpoint(t *testing.T) {
-	for name, test := range map[string]struct {
-		spoil  func(w *harness.World, content []byte) []byte
-		reason error
-	}{
-		"of another cluster": {func(w *harness.World, content []byte) []byte {
-			require.NoError(w.T, w.Delete(harness.Namespaces, "", "kube-system"))
-			w.CreateKubeSystem()
-			return content
-		}, informer.ErrCheckpointSource},
-		"no checkpoint":      {func(*harness.World, []byte) []byte { return []byte("#!/bin/sh\nexit 0\n") }, informer.ErrCheckpointFormat},
-		"of a newer version": {func(_ *harness.World, content []byte) []byte { content[9] += 9; return content }, informer.ErrCheckpointVersion},
-	} {
-		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
-			w.CreateKubeSystem()
-			w.CreatePods(harness.Keys(3)...)
-			path := filepath.Join(t.TempDir(), "pods")
-			require.NoError(t, os.WriteFile(path, test.spoil(w, w.Lived(&harness.Recorder{}).Bytes()), 0o600))
-			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
-			require.Equal(t, path, i.Status().Checkpoint)
-			require.NoError(t, i.Status().CheckpointError)
-			for range 2 {
-				stop := w.Run(i)
-				for range 3 {
-					time.Sleep(time.Hour)
-					status := i.Status()
-					harness.RequireAwaited(t, i, test.reason)
-					unused := harness.ErrorAs[*informer.UnusedCheckpointError](t, status.CheckpointError)
-					require.Equal(t, path, unused.Checkpoint)
-					require.ErrorContains(t, status.CheckpointError, path)
-				}
-				stop()
-			}
-			require.ErrorContains(t, f.Errors()[0], path)
-		})
-	}
-}
 
 // A checkpoint that is in use, or that cannot be saved, is in Status until it is not.
 func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
