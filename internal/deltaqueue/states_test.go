@@ -109,7 +109,13 @@ func TestShownInEachState(t *testing.T) {
 		"known in another version": {situation{opts: skip}, "k", version("8")},
 		"another object":           {situation{opts: skip}, "k", keytable.Version{ResourceVersion: "7", UID: "w"}},
 		"without a version":        {situation{opts: skip}, "k", keytable.Version{UID: "u"}},
-		"shown again":              {situation{then: shows("7"), want: true}, "k", version("7")},
+		"known without a version": {
+			situation{opts: skip, then: func(t *testing.T, q *deltaqueue.Queue) {
+				put(t, q, delta(cache.Added, "other", ""))
+				q.Done(take(t, q))
+			}}, "other", version(""),
+		},
+		"shown again": {situation{then: shows("7"), want: true}, "k", version("7")},
 		"an older version was shown": {
 			situation{then: shows("6")}, "k", version("8"),
 		},

@@ -436,19 +436,3 @@ func TestB17ControllerHonoursMaxInternalErrorRetryDuration(t *testing.T) {
 		require.Equal(t, 4, started)
 	})
 }
-
-func TestControllerRunBesideARun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f harness.Failures
-		c := informer.NewNamedController("test", &informer.Config{
-			ListerWatcher:     &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())},
-			Process:           func(interface{}, bool) error { return nil },
-			WatchErrorHandler: f.Handle,
-		})
-		defer harness.Settle(c.RunWithContext)()
-		c.RunWithContext(t.Context())
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
-	})
-}

@@ -574,62 +574,6 @@ func TestB7StopEndsABackoffAtOnce(t *testing.T) {
 	}
 }
 
-func TestBackoffGrowsAndObeysTheServer(t *testing.T) {
-	harness.SynctestRun(t, "grows", func(t *testing.T) {
-		harness.Reported(t)
-		var times []time.Time
-		lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
-			times = append(times, time.Now())
-			return nil, errors.New("failed")
-		}}
-		stop := harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)
-		defer stop()
-		time.Sleep(10 * time.Minute)
-		stop()
-		for i, least := range []time.Duration{800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond} {
-			pause := times[i+1].Sub(times[i])
-			require.GreaterOrEqual(t, pause, least)
-			require.LessOrEqual(t, pause, 2*least)
-		}
-		for i := 8; i+1 < len(times); i++ {
-			require.LessOrEqual(t, times[i+1].Sub(times[i]), time.Minute)
-			require.GreaterOrEqual(t, times[i+1].Sub(times[i]), 30*time.Second)
-		}
-	})
-	harness.SynctestRun(t, "obeys Retry-After", func(t *testing.T) {
-		harness.Reported(t)
-		var times []time.Time
-		lw := &harness.Tap{OnWatch: harness.Watches(harness.Open())}
-		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
-			times = append(times, time.Now())
-			if n == 1 {
-				return nil, apierrors.NewTooManyRequests("later", 77)
-			}
-			return harness.List("5", ""), nil
-		}
-		defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
-		harness.Sleep(2 * time.Minute)
-		require.Equal(t, 77*time.Second, times[1].Sub(times[0]))
-	})
-}
-
-func TestWatchThatIsRefusedIsTriedAgainWithoutAList(t *testing.T) {
-	for name, err := range map[string]error{
-		"429":                apierrors.NewTooManyRequests("later", 1),
-		"connection refused": errors.New("connect: connection refused"),
-		"500":                apierrors.NewInternalError(errors.New("oops")),
-		"403":                apierrors.NewForbidden(harness.Pods.GroupResource(), "", nil),
-	} {
-		harness.SynctestRun(t, name, func(t *testing.T) {
-			harness.Reported(t)
-			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(refused(err), refused(err), refused(err), harness.Open())}
-			defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
-			time.Sleep(5 * time.Minute)
-			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
-		})
-	}
-}
-
 func TestWatchGoesOnFromTheNewestVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		harness.Reported(t)
@@ -995,17 +939,6 @@ func TestDefaultWatchErrorHandler(t *testing.T) {
 	other := errors.New("other")
 	informer.DefaultWatchErrorHandler(r, other)
 	require.Equal(t, []error{other}, errs())
-}
-
-// A quiet watch is not a stalled one: the lister asks for watches longer than
-// the reflector's own, and a server need not send bookmarks.
-func TestQuietWatchOfTheFactoryIsNotStalled(t *testing.T) {
-	harness.Bubble(t, informertest.Options{BookmarkInterval: 24 * time.Hour}, func(t *testing.T, w *harness.World) {
-		errs := harness.Reported(t)
-		defer harness.Start(informer.NewReflector(w.Lister(), nil, &harness.Journal{}, 0).RunWithContext)()
-		time.Sleep(3 * time.Hour)
-		require.Empty(t, errs())
-	})
 }
 
 func TestStalledWatchIsStartedAnew(t *testing.T) {

@@ -207,42 +207,6 @@ func filtering(handler informer.ResourceEventHandler) informer.ResourceEventHand
 	return informer.FilteringResourceEventHandler{FilterFunc: func(interface{}) bool { return true }, Handler: handler}
 }
 
-// After two minutes without a failure, the backoff starts again.
-func TestRule11TheBackoffStartsAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var failed, well []time.Time
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: harness.Script{
-				List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-					if n := len(failed); n != 6 && n != 8 {
-						failed = append(failed, time.Now())
-						return nil, errors.New("down")
-					}
-					well = append(well, time.Now())
-					return harness.List("10", ""), nil
-				},
-				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-					if len(failed) > 6 {
-						return watch.NewFake(), nil
-					}
-					events := watch.NewFake()
-					time.AfterFunc(3*time.Minute, func() {
-						failed = append(failed, time.Now())
-						events.Error(&apierrors.NewResourceExpired("old").ErrStatus)
-					})
-					return events, nil
-				},
-			}.LW(),
-			Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors,
-		})
-		stop := harness.Start(i.RunWithContext)
-		time.Sleep(time.Hour)
-		stop()
-		require.GreaterOrEqual(t, failed[5].Sub(failed[4]), 12*time.Second, "it had grown")
-		require.LessOrEqual(t, well[1].Sub(failed[7]), 2*1600*time.Millisecond, "and is small again")
-	})
-}
-
 func TestStatusKnowsWhen(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})

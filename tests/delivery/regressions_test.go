@@ -137,21 +137,6 @@ func TestAWatchThatDoesNotCloseItsChannel(t *testing.T) {
 	})
 }
 
-func TestObjectsWithoutAVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got []interface{}
-		h := informer.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj interface{}) { got = append(got, obj.(*unstructured.Unstructured).Object["data"]) },
-			UpdateFunc: func(_, obj interface{}) { got = append(got, obj.(*unstructured.Unstructured).Object["data"]) },
-		}
-		lw := &harness.Tap{OnList: harness.Lists(harness.List("10", "", harness.Object(harness.Pods, "a/1", "old")), harness.List("20", "", harness.Object(harness.Pods, "a/1", "new"))), OnWatch: harness.Watches(harness.Broken(harness.Expired()), harness.Open())}
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: h, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Start(i.RunWithContext)()
-		harness.Sleep(time.Minute)
-		require.Equal(t, []interface{}{"old", "new"}, got)
-	})
-}
-
 func TestASecondRunIsNotOlderThanAnOpaqueVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := &harness.Tap{OnList: harness.Lists(harness.List("abc", "", harness.Pod("a/1", "xyz"))), OnWatch: harness.Watches(harness.Open())}

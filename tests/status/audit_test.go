@@ -147,35 +147,6 @@ func TestRepairOfManyDifferencesLeavesNone(t *testing.T) {
 	})
 }
 
-// An audit that finds many objects missing does not ask for each: at client-go's 5 requests a second,
-// the server would forget the list before the audit has read it.
-func TestAuditOfManyMissingObjectsEndsSoon(t *testing.T) {
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		keys := harness.Keys(700)
-		w.CreatePods(keys...)
-		config := w.Config()
-		config.QPS = 0 // client-go's default
-		lists, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(t, err)
-		r, storage := &harness.Recorder{}, informer.NewResourceVersionStorage()
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lists.ForResource("", harness.Pods), Handler: r, Storage: storage})
-		defer harness.Settle(i.RunWithContext)()
-		require.True(t, i.HasSynced())
-		for _, key := range keys {
-			require.NoError(t, storage.Delete(harness.Pod(key, "")))
-		}
-		w.ResetRequests()
-		began := time.Now()
-		report, err := i.Audit(t.Context(), informer.AuditOptions{Repair: true})
-		require.NoError(t, err)
-		require.Less(t, time.Since(began), 30*time.Second)
-		require.Less(t, len(w.Verbs()), 125)
-		require.Equal(t, 700, report.MissingCount)
-		require.Equal(t, 700, report.Repaired)
-		w.RequireState(r)
-	})
-}
-
 func TestAuditWaitsForAHandlerThatIsBehind(t *testing.T) {
 	var held atomic.Bool
 	var release chan struct{}

@@ -72,8 +72,7 @@ func TestRule10ASlowHandlerIsNoStall(t *testing.T) {
 	})
 }
 
-// The waits between failures grow from 0.8 s to 30 s and up to as much again at
-// random, and start again after two minutes of peace.
+// The waits between failures grow from 0.8 s to 30 s, and to as much again at random.
 func TestRule11Backoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
