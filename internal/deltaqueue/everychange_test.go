@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
@@ -333,19 +332,4 @@ func (m *listModel) settle(t *rapid.T) {
 	if point := m.q.ResumePoint(); point != strconv.Itoa(len(m.log)) {
 		t.Fatalf("the resume point is %q after all %d events", point, len(m.log))
 	}
-}
-
-// A list shows a key with two waiting changes. The first is acknowledged and the second
-// given up before the sweep.
-func TestSweepKeepsAKeyWhoseNewestChangeWasDropped(t *testing.T) {
-	q, known := newQueue(deltaqueue.Options{EveryChange: true})
-	put(t, q, delta(cache.Added, "k", "1"), delta(cache.Updated, "k", "2"), delta(cache.Updated, "k", "3"))
-	q.BeginGeneration()
-	require.True(t, q.Shown("k", version("3")))
-	q.Done(take(t, q))
-	q.Done(take(t, q))
-	q.Drop(take(t, q))
-	require.NoError(t, q.Sweep(ended(), func(key string, _ keytable.Version) { t.Errorf("swept %s", key) }))
-	got, _ := known.Get("k")
-	require.Equal(t, version("2"), got)
 }

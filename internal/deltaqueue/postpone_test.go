@@ -43,60 +43,6 @@ func TestTakeBatch(t *testing.T) {
 	require.Same(t, &into[:1][0], &batch[0], "into is used")
 }
 
-// What was postponed together comes together, when it is due and not before, in its
-// order, without others, and in its newest state.
-func TestPostpone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, _ := newQueue(deltaqueue.Options{})
-		put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"))
-		batch := takeBatch(t, q, 3)
-		put(t, q, delta(cache.Updated, "a", "4"))
-		began := time.Now()
-		q.Postpone([]*deltaqueue.Entry{batch[2], batch[0]}, time.Second, false)
-		q.Postpone(batch[1:2], time.Second, false)
-		put(t, q, delta(cache.Deleted, "c", "5"), delta(cache.Added, "d", "6"))
-		require.Equal(t, []string{"d"}, keysOf(takeBatch(t, q, 9)))
-		again := takeBatch(t, q, 9)
-		require.Equal(t, time.Second, time.Since(began))
-		require.Equal(t, []string{"c", "a"}, keysOf(again))
-		require.Equal(t, []deltaqueue.Delta{delta(cache.Deleted, "c", "5")}, again[0].Deltas)
-		require.Equal(t, []deltaqueue.Delta{delta(cache.Added, "a", "4")}, again[1].Deltas)
-		require.Equal(t, 1, again[0].Attempts)
-		require.Zero(t, again[0].Panics)
-		put(t, q, delta(cache.Updated, "b", "7"))
-		alone := takeBatch(t, q, 9)
-		require.Equal(t, []string{"b"}, keysOf(alone))
-		require.Equal(t, 1, alone[0].Attempts, "what comes before it is taken again is no success")
-		entries, bytes := q.Len()
-		require.Equal(t, 4, entries)
-		require.EqualValues(t, 4, bytes)
-	})
-}
-
-func TestPostponeAfterAPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, _ := newQueue(deltaqueue.Options{})
-		q.BeginGeneration()
-		for _, key := range []string{"a", "b", "c"} {
-			require.NoError(t, show(t.Context(), q, delta(cache.Replaced, key, "1")))
-		}
-		q.EndGeneration()
-		q.Postpone(takeBatch(t, q, 3), time.Second, true)
-		for _, key := range []string{"a", "b", "c"} {
-			require.False(t, isClosed(q.Synced()))
-			alone := takeBatch(t, q, 9)
-			require.Equal(t, []string{key}, keysOf(alone))
-			require.Equal(t, 1, alone[0].Panics)
-			if key == "b" {
-				q.Drop(alone[0])
-			} else {
-				q.Done(alone[0])
-			}
-		}
-		require.True(t, isClosed(q.Synced()), "what is given up is not waited for")
-	})
-}
-
 // An initial entry that failed holds up what waits for the first generation, however
 // new it is, until it is acknowledged.
 func TestSyncedWaitsForWhatIsPostponed(t *testing.T) {
@@ -251,53 +197,6 @@ func TestSyncedWaitsForWhatCameMeanwhile(t *testing.T) {
 	q.EndGeneration()
 	require.False(t, isClosed(q.Synced()))
 	q.Done(take(t, q))
-	require.True(t, isClosed(q.Synced()))
-}
-
-// A queue that goes on from a checkpoint needs no generation, tells nothing that was
-// acknowledged since, and does not know what the consumer does.
-func TestResumed(t *testing.T) {
-	known := keytable.New()
-	known.Set("ahead", version("9"), 0)
-	q := deltaqueue.New(deltaqueue.Options{Known: known, Resume: "5", Resumed: true})
-	require.Equal(t, "5", q.ResumePoint())
-	require.False(t, isClosed(q.Synced()))
-	q.Follow()
-	require.True(t, isClosed(q.Synced()))
-	require.True(t, q.Stale(delta(cache.Updated, "ahead", "7")))
-	require.True(t, q.Stale(delta(cache.Deleted, "ahead", "8")))
-	require.True(t, q.Stale(delta(cache.Added, "ahead", "9")))
-	require.False(t, q.Stale(delta(cache.Updated, "ahead", "10")))
-	gone := delta(cache.Deleted, "unknown", "6")
-	require.False(t, q.Stale(gone))
-	put(t, q, gone)
-	q.Observed("6", 0)
-	require.Equal(t, "5", q.ResumePoint())
-	e := take(t, q)
-	require.True(t, e.Resumed)
-	require.False(t, e.Initial)
-	q.Done(e)
-	require.Equal(t, "6", q.ResumePoint())
-
-	q.BeginGeneration()
-	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
-	q.EndGeneration()
-	q.Done(take(t, q))
-	put(t, q, delta(cache.Added, "new", "12"))
-	require.False(t, take(t, q).Resumed, "a complete generation knows all")
-}
-
-// A queue that was to go on from a checkpoint, and cannot, is synced by a generation.
-func TestResumedByAGeneration(t *testing.T) {
-	q, _ := newQueue(deltaqueue.Options{Resume: "5", Resumed: true})
-	q.BeginGeneration()
-	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "7")))
-	q.EndGeneration()
-	require.False(t, isClosed(q.Synced()))
-	e := take(t, q)
-	require.True(t, e.Resumed)
-	require.True(t, e.Initial)
-	q.Done(e)
 	require.True(t, isClosed(q.Synced()))
 }
 

@@ -147,78 +147,6 @@ func TestStaleAfterADeletion(t *testing.T) {
 	require.False(t, q.Stale(delta(cache.Added, "k", "5")))
 }
 
-// What a watch-list shows again, in an older version, is shown already.
-func TestShownAgain(t *testing.T) {
-	q, known := newQueue(deltaqueue.Options{})
-	known.Set("k", version("3"), 0)
-	q.BeginGeneration()
-	require.False(t, q.Shown("k", version("2")), "a server that went back")
-	put(t, q, delta(cache.Replaced, "k", "5"))
-	require.True(t, q.Shown("k", version("4")), "while it waits")
-	require.False(t, q.Shown("k", version("6")))
-	e := take(t, q)
-	known.Set("k", e.Version, 1)
-	q.Done(e)
-	require.True(t, q.Shown("k", version("4")))
-	require.False(t, q.Shown("k", version("6")))
-	require.False(t, q.Shown("k", version("opaque")))
-
-	q.BeginGeneration()
-	require.False(t, q.Shown("k", version("4")), "the next one may show an older state")
-}
-
-func TestStale(t *testing.T) {
-	const long = "184467440737095516160" // more than 64 bits
-	for name, test := range map[string]struct {
-		known, rv string
-		change    cache.DeltaType
-		want      bool
-	}{
-		"older":             {"10", "9", cache.Updated, true},
-		"equal":             {"10", "10", cache.Updated, true},
-		"newer":             {"9", "10", cache.Updated, false},
-		"unknown":           {"", "1", cache.Added, false},
-		"older deletion":    {"10", "9", cache.Deleted, true},
-		"equal deletion":    {"10", "10", cache.Deleted, false},
-		"newer deletion":    {"10", "11", cache.Deleted, false},
-		"opaque, equal":     {"x", "x", cache.Updated, true},
-		"opaque, other":     {"x", "a", cache.Updated, false},
-		"opaque deletion":   {"x", "x", cache.Deleted, false},
-		"long, equal":       {long, long, cache.Updated, true},
-		"long after short":  {"9", long, cache.Updated, false},
-		"short after long":  {long, "9", cache.Updated, true},
-		"long, newer":       {long, "184467440737095516161", cache.Updated, false},
-		"one of two opaque": {"x", "10", cache.Updated, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q, known := newQueue(deltaqueue.Options{})
-			if test.known != "" {
-				known.Set("k", version(test.known), 0)
-			}
-			require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "known")
-			if test.known != "" {
-				known.Set("k", keytable.Version{ResourceVersion: test.known}, 0)
-				require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "known without its UID")
-				known.Delete("k")
-				put(t, q, delta(cache.Added, "k", test.known))
-				require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "waiting")
-				take(t, q)
-				require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "taken")
-			}
-		})
-	}
-}
-
-// A server that was restored from a backup tells of a new object in a version
-// that is older than that of the one that its list no longer showed.
-func TestNothingIsStaleAfterASweep(t *testing.T) {
-	q, known := newQueue(deltaqueue.Options{})
-	known.Set("k", version("1000"), 0)
-	q.BeginGeneration()
-	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
-	require.False(t, q.Stale(delta(cache.Added, "k", "501")))
-}
-
 func TestPutWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := newQueue(deltaqueue.Options{Limit: 1})
@@ -280,14 +208,6 @@ func TestFullQueueIsFilledInOneGo(t *testing.T) {
 				giveBack(t, q, holds)
 			})
 		})
-	}
-}
-
-func TestOrderOfKeys(t *testing.T) {
-	q, _ := newQueue(deltaqueue.Options{})
-	put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"), delta(cache.Updated, "a", "4"))
-	for _, key := range []string{"a", "b", "c"} {
-		require.Equal(t, key, take(t, q).Key)
 	}
 }
 
@@ -582,15 +502,6 @@ func TestOnlyDeletionsLeaveTombstones(t *testing.T) {
 			require.True(t, q.Stale(of(cache.Added)))
 		})
 	}
-}
-
-// Of objects without a version, none is known to be the same.
-func TestObjectsWithoutAVersionAreNotStale(t *testing.T) {
-	q, _ := newQueue(deltaqueue.Options{})
-	put(t, q, delta(cache.Added, "a", ""))
-	require.False(t, q.Stale(delta(cache.Updated, "a", "")), "it waits")
-	q.Done(take(t, q))
-	require.False(t, q.Stale(delta(cache.Updated, "a", "")), "it is acknowledged")
 }
 
 // What a Put has waited for in the budget is taken once, and given back.
