@@ -105,10 +105,7 @@ func TestRedeliverFillsBatchesInPart(t *testing.T) {
 		keys := harness.Keys(1200)
 		w.CreatePods(keys...)
 		b := harness.Batches{}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		w.Run(i)
-		synctest.Wait()
-		b.Forget()
+		i, _ := delivered(w, informer.InformerConfig{BatchHandler: &b}, &b.Recorder)
 		before := len(b.Sizes())
 		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
 		require.Equal(t, updates(keys...), b.Events())
@@ -204,10 +201,7 @@ func TestRedeliverOfKeysThatAreNotFollowed(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1", "b/2")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: w.Factory().ForResource("a", harness.Pods)})
-		w.Run(i)
-		synctest.Wait()
-		r.Forget()
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r, ListerWatcher: w.Factory().ForResource("a", harness.Pods)}, &r)
 		for _, key := range []string{"b/2", "2", "aa/2"} {
 			err := i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"a/1", key}})
 			require.ErrorContains(t, err, strconv.Quote(key)+` is not of namespace "a"`)
@@ -217,10 +211,7 @@ func TestRedeliverOfKeysThatAreNotFollowed(t *testing.T) {
 		require.Equal(t, map[string]int{"update a/1": 1, "delete a/gone": 1}, count(r.Events()))
 
 		selecting := w.Factory().ForResourceWithOptions("", harness.Pods, func(o *metav1.ListOptions) { o.LabelSelector = "app=web" })
-		i = harness.Follow(w, informer.InformerConfig{Handler: &r, ListerWatcher: selecting})
-		w.Run(i)
-		synctest.Wait()
-		r.Forget()
+		i, _ = delivered(w, informer.InformerConfig{Handler: &r, ListerWatcher: selecting}, &r)
 		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{Keys: []string{"b/2"}}))
 		require.Equal(t, map[string]int{"delete b/2": 1}, count(r.Events()))
 	})
@@ -233,14 +224,10 @@ func TestRedeliverKeepsItsPace(t *testing.T) {
 		keys := harness.Keys(1000)
 		w.CreatePods(keys...)
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		w.Run(i)
-		synctest.Wait()
-		r.Forget()
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
 		began := time.Now()
 		ctx, cancel := context.WithCancelCause(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(ctx, informer.RedeliverOptions{PerSecond: 10}) }()
+		done := redeliver(ctx, i, informer.RedeliverOptions{PerSecond: 10})
 		harness.Sleep(50*time.Second + time.Millisecond)
 		require.InDelta(t, 500, len(r.Events()), 2)
 		s := i.Status().Redelivery
@@ -272,13 +259,9 @@ func TestRedeliverBesideChanges(t *testing.T) {
 			w.CreatePods(harness.Keys(1500)...)
 			versions := versionsOf{}
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: ordered{&r, &versions}})
-			w.Run(i)
-			synctest.Wait()
-			r.Forget()
+			i, _ := delivered(w, informer.InformerConfig{Handler: ordered{&r, &versions}}, &r)
 			defer w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Delay(late)})()
-			done := make(chan error, 1)
-			go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 150}) }()
+			done := redeliver(t.Context(), i, informer.RedeliverOptions{PerSecond: 150})
 			for n := range 40 {
 				time.Sleep(250 * time.Millisecond)
 				w.UpdatePod(fmt.Sprintf("a/%04d", n*10), "changed")
@@ -376,13 +359,9 @@ func TestRedeliverWaitsForWhatFails(t *testing.T) {
 			}
 			return refusing(batch, "a/0007")
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		w.Run(i)
-		synctest.Wait()
-		b.Forget()
+		i, _ := delivered(w, informer.InformerConfig{BatchHandler: &b}, &b.Recorder)
 		fails(true)
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{})
 		harness.Sleep(time.Minute)
 		require.Len(t, b.Events(), 299)
 		require.Equal(t, "a/0006", i.Status().Redelivery.Position)
@@ -416,8 +395,7 @@ func TestRedeliverGoesOnInTheNextRun(t *testing.T) {
 				stop := w.Run(i)
 				harness.Sleep(time.Second)
 				r.Forget()
-				done := make(chan error, 1)
-				go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
+				done := redeliver(t.Context(), i, informer.RedeliverOptions{PerSecond: 10})
 				harness.Sleep(100 * time.Second)
 				require.InDelta(t, 1000, len(r.Events()), 20)
 				next := store
@@ -506,10 +484,7 @@ func TestRedeliverOverFaults(t *testing.T) {
 			keys := harness.Keys(1700)
 			w.CreatePods(keys...)
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-			w.Run(i)
-			synctest.Wait()
-			r.Forget()
+			i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
 			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: effect, Times: 3, Skip: 1})
 			require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 1000}))
 			calls := r.Events()
@@ -572,12 +547,8 @@ func TestRedeliverBesideARestoredServer(t *testing.T) {
 		w.CreatePods("z/gone")
 		w.UpdatePod("a/0500", "newer")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		w.Run(i)
-		synctest.Wait()
-		r.Forget()
-		done := make(chan error, 1)
-		go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{PerSecond: 10}) }()
+		i, _ := delivered(w, informer.InformerConfig{Handler: &r}, &r)
+		done := redeliver(t.Context(), i, informer.RedeliverOptions{PerSecond: 10})
 		time.Sleep(10 * time.Second)
 		w.Restore(backup)
 		time.Sleep(10 * time.Second)
@@ -672,8 +643,7 @@ func TestRunEndsInTheMiddleOfARedelivery(t *testing.T) {
 			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Workers: 4})
 			stop := w.Run(i)
 			synctest.Wait()
-			done := make(chan error, 1)
-			go func() { done <- i.Redeliver(t.Context(), informer.RedeliverOptions{}) }()
+			done := redeliver(t.Context(), i, informer.RedeliverOptions{})
 			for range n * 20 {
 				runtime.Gosched()
 			}
