@@ -45,8 +45,12 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 		if leaves {
 			wait = idleConsumer
 		}
+		var over <-chan time.Time
+		if wait > 0 {
+			over = time.After(wait)
+		}
 		q.hiring.idle++
-		expired := q.waitLocked(ctx, wait)
+		expired := waitLocked(ctx, q, over)
 		q.hiring.idle--
 		if leaves && expired && !q.canTakeLocked() && len(q.parking.heap) == 0 {
 			q.hiring.leave()

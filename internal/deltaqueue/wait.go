@@ -2,7 +2,6 @@ package deltaqueue
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -81,7 +80,7 @@ func (q *Queue) claimLocked(ctx context.Context, d Delta, starved func(bool)) (g
 	claim := q.account.budget.Claim(d.Bytes)
 	e := q.mergingLocked(d.Key)
 	for ctx.Err() == nil && !q.aloneLocked(e) && q.mergingLocked(d.Key) == e {
-		if q.waitForLocked(ctx, claim.Granted) {
+		if waitLocked(ctx, q, claim.Granted) {
 			return true
 		}
 	}
@@ -89,37 +88,16 @@ func (q *Queue) claimLocked(ctx context.Context, d Delta, starved func(bool)) (g
 	return false
 }
 
-// waitForLocked gives the lock up until granted is closed, something changed, or
-// the context ended.
-func (q *Queue) waitForLocked(ctx context.Context, granted <-chan struct{}) bool {
+// waitLocked gives the lock up until something changed, the context ended, or over is closed or
+// delivers, which it reports.
+func waitLocked[T any](ctx context.Context, q *Queue, over <-chan T) (isOver bool) {
 	changed := q.changed.wait()
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	select {
-	case <-granted:
+	case <-over:
 		return true
 	case <-changed:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// waitLocked gives the lock up until something changed, the context ended or,
-// if it is positive, the timeout is over, which it reports.
-func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) (isOver bool) {
-	changed := q.changed.wait()
-	q.mu.Unlock()
-	defer q.mu.Lock()
-	var expired <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-changed:
-	case <-expired:
-		return true
 	case <-ctx.Done():
 	}
 	return false
