@@ -117,8 +117,7 @@ func TestDeadLettersBesideAStorage(t *testing.T) {
 		refuses = false
 		for _, has := range []bool{false, true} {
 			storage := informer.NewResourceVersionStorage()
-			versions, err := w.ResourceVersions(harness.Pods, "")
-			require.NoError(t, err)
+			versions := w.Versions()
 			all := map[string]interface{}{}
 			for key, version := range versions {
 				if key != "a/2" || has {

@@ -306,15 +306,8 @@ func TestResumeWhereAnObjectWasReplaced(t *testing.T) {
 func TestResumeWithAdoptedUIDs(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(2)...)
-		versions, err := w.ResourceVersions(harness.Pods, "")
-		require.NoError(t, err)
-		stored := map[string]interface{}{}
-		for key, version := range versions {
-			stored[key] = version
-		}
-		storage := informer.NewResourceVersionStorage()
-		require.NoError(t, storage.Replace(stored))
-		r := &harness.Recorder{Folded: maps.Clone(versions)}
+		storage, r := informer.NewResourceVersionStorage(), &harness.Recorder{}
+		harness.Fill(t, w, storage, r)
 		s := &harness.MemoryCheckpoint{}
 		w.RunFor(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}), time.Minute)
 		for key, v := range harness.ReadSaved(t, s.Bytes()).Versions {

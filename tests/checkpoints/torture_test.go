@@ -685,8 +685,7 @@ func (o *ordeal) checkContent(content []byte) {
 		return
 	}
 	o.faults.Untouched(func(gone map[string]string) {
-		server, err := o.ResourceVersions(harness.Pods, "")
-		require.NoError(o.T, err)
+		server := o.Versions()
 		for key, version := range server {
 			if notAfter(version, left.Resume) && !left.Dead[key] {
 				require.True(o.T, notAfter(version, left.Versions[key].ResourceVersion), "%s: server %s, checkpoint %s to %s; %s", key, version, left.Versions[key], left.Resume, o.story())
@@ -745,8 +744,7 @@ func (o *ordeal) settle() {
 func (o *ordeal) check(when string) {
 	status := o.life.informer.Status()
 	stored := maps.Collect(o.life.storage.All())
-	server, err := o.ResourceVersions(harness.Pods, "")
-	require.NoError(o.T, err)
+	server := o.Versions()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	told := fmt.Sprintf("%s; config %+v; status %+v; excused %v; calls %s", when, o.config, status, o.excused, o.story())

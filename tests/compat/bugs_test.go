@@ -41,14 +41,8 @@ func TestB2AnExpiredTokenDeletesNothing(t *testing.T) {
 		w = world
 		w.CreatePods(harness.Keys(10)...)
 		storage := informer.NewResourceVersionStorage()
-		versions, err := w.ResourceVersions(harness.Pods, "")
-		require.NoError(t, err)
-		loaded := map[string]interface{}{}
-		for key, rv := range versions {
-			loaded[key] = rv
-		}
-		require.NoError(t, storage.Replace(loaded))
-		r := harness.Recorder{Folded: versions}
+		var r harness.Recorder
+		harness.Fill(t, w, storage, &r)
 		i := harness.Follow(w, informer.InformerConfig{
 			Handler: &r, Storage: storage,
 			WatchListPageSize: 3, ForcePaginatedList: true, StreamHandleForPaginatedList: true,

@@ -642,15 +642,9 @@ func TestAnUnchangedObjectStaysUnchangedAfterAFailedCall(t *testing.T) {
 			harness.SurvivePanics(t)
 			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				w.CreatePods(harness.Keys(3)...)
-				versions, err := w.ResourceVersions(harness.Pods, "")
-				require.NoError(t, err)
-				known := map[string]interface{}{}
-				for key, version := range versions {
-					known[key] = version
-				}
-				w.UpdatePod("a/0001", "changed")
 				storage := informer.NewResourceVersionStorage()
-				require.NoError(t, storage.Replace(known))
+				harness.Fill(t, w, storage, &harness.Recorder{})
+				w.UpdatePod("a/0001", "changed")
 				failed := map[string]bool{}
 				var all []string
 				c := informer.InformerConfig{Storage: storage}

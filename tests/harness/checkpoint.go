@@ -222,8 +222,7 @@ func (s Saved) State() map[string]string {
 // RequireSaved checks that a checkpoint has everything that the server has now.
 func (w *World) RequireSaved(s *MemoryCheckpoint) {
 	w.T.Helper()
-	versions, err := w.ResourceVersions(Pods, "")
-	require.NoError(w.T, err)
+	versions := w.Versions()
 	now := ReadSaved(w.T, s.Bytes())
 	require.Equal(w.T, w.ResourceVersion(), now.Resume)
 	require.Equal(w.T, versions, now.State())

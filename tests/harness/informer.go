@@ -101,8 +101,7 @@ func Synced(i interface {
 // Fill has a storage and a recorder know what the server has.
 func Fill(t *testing.T, w *World, storage *informer.ResourceVersionStorage, r *Recorder) {
 	t.Helper()
-	known, err := w.ResourceVersions(Pods, "")
-	require.NoError(t, err)
+	known := w.Versions()
 	versions := map[string]interface{}{}
 	for key, rv := range known {
 		versions[key] = rv

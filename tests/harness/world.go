@@ -170,12 +170,19 @@ func (w *World) Verbs() (verbs []string) {
 	return verbs
 }
 
+// Versions is the resource version of every pod of the server, by key.
+func (w *World) Versions() map[string]string {
+	w.T.Helper()
+	versions, err := w.ResourceVersions(Pods, "")
+	require.NoError(w.T, err)
+	return versions
+}
+
 // RequireState checks that what each handler was told, folded, is what the
 // server has.
 func (w *World) RequireState(handlers ...*Recorder) {
 	w.T.Helper()
-	versions, err := w.ResourceVersions(Pods, "")
-	require.NoError(w.T, err)
+	versions := w.Versions()
 	for _, r := range handlers {
 		require.Equal(w.T, versions, r.State(), "the handler's state is not the server's; it was told:\n%s", strings.Join(r.Events(), "\n"))
 	}

@@ -143,8 +143,7 @@ func TestRule4StorageMovesAfterTheHandler(t *testing.T) {
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		require.Zero(t, i.Status().Queued)
 		require.Zero(t, i.Status().QueuedBytes)
-		versions, err := w.ResourceVersions(harness.Pods, "")
-		require.NoError(t, err)
+		versions := w.Versions()
 		for key, rv := range storage.All() {
 			require.Equal(t, versions[key], rv)
 		}
@@ -214,11 +213,7 @@ func TestRule2APageReadAgainTellsNothingTwice(t *testing.T) {
 			storage := informer.NewResourceVersionStorage()
 			want := "add %s initial"
 			if known {
-				versions, err := w.ResourceVersions(harness.Pods, "")
-				require.NoError(t, err)
-				for key, rv := range versions {
-					require.NoError(t, storage.Add(harness.Pod(key, rv)))
-				}
+				harness.Fill(t, w, storage, &harness.Recorder{})
 				want = "sync %s"
 			}
 			var r harness.Recorder

@@ -170,12 +170,8 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 		w = world
 		w.CreatePods(harness.Keys(10)...)
 		storage := informer.NewResourceVersionStorage()
-		known, err := w.ResourceVersions(harness.Pods, "")
-		require.NoError(t, err)
-		for key, rv := range known {
-			require.NoError(t, storage.Add(harness.Pod(key, rv)))
-		}
-		r := harness.Recorder{Folded: known}
+		var r harness.Recorder
+		harness.Fill(t, w, storage, &r)
 		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		defer harness.Start(i.RunWithContext)()
 		harness.Sleep(time.Minute)

@@ -306,8 +306,7 @@ func randomDay(t *testing.T, w *harness.World, seed uint64) {
 	d := &day{World: w, dice: rand.New(rand.NewPCG(seed, 0)), broken: time.Now()}
 	w.CreateKubeSystem()
 	w.CreatePods(harness.Keys(5)...)
-	versions, err := w.ResourceVersions(harness.Pods, "")
-	require.NoError(t, err)
+	versions := w.Versions()
 	for key, version := range versions {
 		d.written = append(d.written, informertest.Write{Type: informertest.Created, Key: key, ResourceVersion: version, Time: time.Now()})
 	}
