@@ -41,29 +41,6 @@ func writeNumber(to []byte, n uint64) {
 	}
 }
 
-// appendDecimal adds the digits of n, as strconv would write them. It may write over seven bytes
-// behind them.
-func appendDecimal(to []byte, n uint64) []byte {
-	const groupOf = 100_000_000
-	if n >= groupOf {
-		return binary.LittleEndian.AppendUint64(appendDecimal(to, n/groupOf), eightDigits(n%groupOf)|'0'*bytes1)
-	}
-	digits := eightDigits(n)
-	zeros := bits.TrailingZeros64(digits|1<<56) / 8 // but not the last digit
-	return binary.LittleEndian.AppendUint64(to, (digits|'0'*bytes1)>>(8*zeros))[:len(to)+8-zeros]
-}
-
-// eightDigits is the digits of n, the first one lowest, each in a byte. It divides all parts of n
-// at once: a product with the reciprocal, in as many bits as are exact for the parts, is the
-// quotient, and the rest goes into the next higher part.
-func eightDigits(n uint64) uint64 {
-	x := n/10_000 | n%10_000<<32
-	high := x * 10486 >> 20 & 0x0000_007f_0000_007f
-	x = high | (x-high*100)<<16
-	high = x * 103 >> 10 & 0x000f_000f_000f_000f
-	return high | (x-high*10)<<8
-}
-
 func readNumber(written []byte) uint64 {
 	var whole [8]byte
 	copy(whole[:], written)

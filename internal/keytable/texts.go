@@ -2,6 +2,7 @@ package keytable
 
 import (
 	"encoding/binary"
+	"strconv"
 	"strings"
 )
 
@@ -76,7 +77,7 @@ func (t *Table) resourceVersionOf(e entry, texts *Texts) string {
 	}
 	texts.reserve(numberMostChars) // there mostly is: after a key
 	from := len(texts.piece)
-	texts.piece = appendDecimal(texts.piece, e.number(at))
+	texts.piece = strconv.AppendUint(texts.piece, e.number(at), 10)
 	return Borrowed(texts.piece[from:])
 }
 
