@@ -97,25 +97,6 @@ func TestRetryOnErrorADeletionDuringTheFirstCall(t *testing.T) {
 	retriedDeltaFIFO(t, lw, func() { events.Delete(harness.Pod("a/1", "12")) })
 }
 
-// A handler that took an object in and panicked then is told of its deletion,
-// also where a list found it.
-func TestADeletionInAnOutageAfterAPanic(t *testing.T) {
-	harness.SurvivePanics(t)
-	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		w.CreatePods("a/1")
-		taken := map[string]bool{}
-		h := informer.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj interface{}) { taken[harness.Key(obj)] = true; panic("after it was taken in") },
-			DeleteFunc: func(obj interface{}) { delete(taken, harness.Key(obj)) },
-		}
-		i := harness.Follow(w, informer.InformerConfig{Handler: h})
-		defer harness.Settle(i.RunWithContext)()
-		w.Down(func() { w.DeletePods("a/1") })
-		synctest.Wait()
-		require.Empty(t, taken)
-	})
-}
-
 func TestAWatchThatDoesNotCloseItsChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan watch.Event)
