@@ -283,22 +283,32 @@ func TestB15AnObjectDoesNotHoldItsPage(t *testing.T) {
 // what was reported before names the key. The process is this test, run again.
 func TestRule13APanicCrashesTheProcess(t *testing.T) {
 	const inside = "INFORMER_TEST_CRASH"
-	if os.Getenv(inside) != "" {
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: harness.Script{
-				List:  harness.Listing("10", harness.Pod("a/1", "7")),
-				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-			}.LW(),
-			Handler:      informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { panic("boom") }},
-			ErrorHandler: func(_ *informer.Reflector, err error) { fmt.Println("told:", err) },
-		})
-		i.RunWithContext(t.Context())
-		return
+	for told, handle := range map[string]func(c *informer.InformerConfig){
+		`processing "a/1": panic: boom`: func(c *informer.InformerConfig) {
+			c.Handler = informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { panic("boom") }}
+		},
+		`batch of 1 events from "a/1" on, attempt 1: panic: boom`: func(c *informer.InformerConfig) {
+			c.BatchHandler = informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { panic("boom") })
+		},
+	} {
+		switch os.Getenv(inside) {
+		case "":
+			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
+			cmd.Env = append(os.Environ(), inside+"="+told)
+			output, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(output), "told: "+told)
+			require.Contains(t, string(output), "panic: boom [recovered")
+		case told:
+			config := informer.InformerConfig{
+				ListerWatcher: harness.Script{
+					List:  harness.Listing("10", harness.Pod("a/1", "7")),
+					Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+				}.LW(),
+				ErrorHandler: func(_ *informer.Reflector, err error) { fmt.Println("told:", err) },
+			}
+			handle(&config)
+			informer.NewResourceVersionInformer("pods", config).RunWithContext(t.Context())
+		}
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
-	cmd.Env = append(os.Environ(), inside+"=1")
-	output, err := cmd.CombinedOutput()
-	require.Error(t, err)
-	require.Contains(t, string(output), `told: processing "a/1": panic: boom`)
-	require.Contains(t, string(output), "panic: boom [recovered")
 }

@@ -33,6 +33,8 @@ func TestInformerNeedsItsParts(t *testing.T) {
 		`informer "pods": WatchListPageSize is -1`:             func(c *informer.InformerConfig) { c.WatchListPageSize = -1 },
 		`informer "pods": Workers is -1`:                       func(c *informer.InformerConfig) { c.Workers = -1 },
 		`informer "pods": MaxBatch is -1`:                      func(c *informer.InformerConfig) { c.MaxBatch = -1 },
+		`informer "pods": MaxAttempts is -1`:                   func(c *informer.InformerConfig) { c.MaxAttempts = -1 },
+		`informer "pods": MaxDeadLetters is -1`:                func(c *informer.InformerConfig) { c.MaxDeadLetters = -1 },
 		`informer "pods": CheckpointInterval is -1s`:           func(c *informer.InformerConfig) { c.CheckpointInterval = -time.Second },
 		`informer "pods": CheckpointChanges is -1`:             func(c *informer.InformerConfig) { c.CheckpointChanges = -1 },
 		`informer "pods": StallTimeout is -1s`:                 func(c *informer.InformerConfig) { c.StallTimeout = -time.Second },

@@ -398,11 +398,3 @@ func TestDeadLettersOfSharedHandlers(t *testing.T) {
 		w.RequireState(&healthy.Recorder)
 	})
 }
-
-// A negative number is refused.
-func TestNegativeMaxAttempts(t *testing.T) {
-	for _, config := range []informer.InformerConfig{{MaxAttempts: -1}, {MaxDeadLetters: -1}} {
-		config.ListerWatcher, config.Handler = harness.Script{}.LW(), informer.ResourceEventHandlerFuncs{}
-		require.Panics(t, func() { informer.NewResourceVersionInformer("x", config) })
-	}
-}

@@ -1,10 +1,7 @@
 package delivery_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -13,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -84,27 +79,4 @@ func TestAnEndedGoroutineOfAHandler(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"add a/panics", "delete a/exits"}, r.Events())
 	})
-}
-
-// As TestRule13APanicCrashesTheProcess, in a batch.
-func TestAPanicInABatchCrashesTheProcess(t *testing.T) {
-	const inside = "INFORMER_TEST_CRASH"
-	if os.Getenv(inside) != "" {
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: harness.Script{
-				List:  harness.Listing("10", harness.Pod("a/1", "7")),
-				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-			}.LW(),
-			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { panic("boom") }),
-			ErrorHandler: func(_ *informer.Reflector, err error) { fmt.Println("told:", err) },
-		})
-		i.RunWithContext(t.Context())
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
-	cmd.Env = append(os.Environ(), inside+"=1")
-	output, err := cmd.CombinedOutput()
-	require.Error(t, err)
-	require.Contains(t, string(output), `told: batch of 1 events from "a/1" on, attempt 1: panic: boom`)
-	require.Contains(t, string(output), "panic: boom [recovered")
 }
