@@ -515,17 +515,6 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.Run("read/memory/ratio", func(b *testing.B) {
 		ratio(b, func() { readFrom(b, informer.NewResourceVersionStorage()) }, func() { fromBufio(b) })
 	})
-	b.Run("write/memory/impl=All", func(b *testing.B) { // no format, no UIDs
-		b.ReportAllocs()
-		for b.Loop() {
-			w := bufio.NewWriterSize(io.Discard, 64<<10)
-			for key, rv := range s.All() {
-				_, _ = w.WriteString(key)
-				_, _ = w.WriteString(rv)
-			}
-		}
-		perObject(b)
-	})
 	b.Run("read/memory/impl=ReadFrom", func(b *testing.B) {
 		b.ReportAllocs()
 		read := informer.NewResourceVersionStorage()
@@ -554,19 +543,6 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.Run("read/memory/impl=bufio", func(b *testing.B) {
 		for b.Loop() {
 			fromBufio(b)
-		}
-		perObject(b)
-	})
-	b.Run("read/memory/impl=Replace", func(b *testing.B) { // a map that is there already
-		all := map[string]interface{}{}
-		for key, rv := range s.All() {
-			all[key] = rv
-		}
-		read := informer.NewResourceVersionStorage()
-		for b.Loop() {
-			if err := read.Replace(all); err != nil {
-				b.Fatal(err)
-			}
 		}
 		perObject(b)
 	})
