@@ -97,66 +97,48 @@ func (s *jsonScan) object() bool {
 		return true
 	}
 	s.obj = identity{isThere: true}
-	s.enter()
-	for first := true; ; first = false {
-		f, ok := s.member(first)
-		if !ok {
-			return false
-		}
+	ok := s.members(func(f field) bool {
 		switch f {
-		case fieldEnd:
-			s.obj.text = span{from, s.pos - s.keep}
-			if s.pattern != nil && !s.dropped && s.fault == nil {
-				s.pattern.offer(s.raw(s.obj.text))
-			}
-			return true
 		case fieldAPIVersion:
 			s.obj.hasAPIVersion = true
-			ok = s.text(&s.obj.apiVersion)
+			return s.text(&s.obj.apiVersion)
 		case fieldKind:
 			s.obj.hasKind = true
-			ok = s.text(&s.obj.kind)
+			return s.text(&s.obj.kind)
 		case fieldMetadata:
 			// Of repeated keys the last counts, with all that it lacks.
 			s.obj.namespace, s.obj.name, s.obj.uid, s.obj.rv = span{}, span{}, span{}, span{}
-			ok = s.metadata()
-		default:
-			ok = s.skip()
+			return s.metadata()
 		}
-		if !ok {
-			return false
-		}
+		return s.skip()
+	})
+	if !ok {
+		return false
 	}
+	s.obj.text = span{from, s.pos - s.keep}
+	if s.pattern != nil && !s.dropped && s.fault == nil {
+		s.pattern.offer(s.raw(s.obj.text))
+	}
+	return true
 }
 
 func (s *jsonScan) metadata() bool {
 	if s.buf[s.pos] != '{' {
 		return s.null("an object expected as metadata")
 	}
-	s.enter()
-	for first := true; ; first = false {
-		f, ok := s.member(first)
-		if !ok {
-			return false
-		}
+	return s.members(func(f field) bool {
 		switch f {
-		case fieldEnd:
-			return true
 		case fieldName:
-			ok = s.text(&s.obj.name)
+			return s.text(&s.obj.name)
 		case fieldNamespace:
-			ok = s.text(&s.obj.namespace)
+			return s.text(&s.obj.namespace)
 		case fieldUID:
-			ok = s.text(&s.obj.uid)
+			return s.text(&s.obj.uid)
 		case fieldResourceVersion:
-			ok = s.text(&s.obj.rv)
-		default:
-			ok = s.skip()
+			return s.text(&s.obj.rv)
 		}
-		if !ok {
-			return false
-		}
-	}
+		return s.skip()
+	})
 }
 
 // identify fills in what obj says. Strings that are no valid JSON are noted.

@@ -145,30 +145,19 @@ func (l *jsonList) listMeta() bool {
 	if l.buf[l.pos] != '{' {
 		return l.null("an object expected as metadata")
 	}
-	l.enter()
-	for first := true; ; first = false {
-		f, ok := l.member(first)
-		if !ok {
-			return false
-		}
+	return l.members(func(f field) bool {
 		switch f {
-		case fieldEnd:
-			return true
 		case fieldResourceVersion:
-			ok = l.string(&l.meta.ResourceVersion)
+			return l.string(&l.meta.ResourceVersion)
 		case fieldContinue:
-			ok = l.string(&l.meta.Continue)
+			return l.string(&l.meta.Continue)
 		case fieldRemainingItemCount:
-			ok = l.remaining()
+			return l.remaining()
 		case fieldShardInfo:
-			ok = l.shardInfo()
-		default:
-			ok = l.skip()
+			return l.shardInfo()
 		}
-		if !ok {
-			return false
-		}
-	}
+		return l.skip()
+	})
 }
 
 // shardInfo reads the object of that name. Null counts as none.
@@ -177,24 +166,12 @@ func (l *jsonList) shardInfo() bool {
 		l.meta.ShardSelector = ""
 		return l.null("an object expected as shardInfo")
 	}
-	l.enter()
-	for first := true; ; first = false {
-		f, ok := l.member(first)
-		if !ok {
-			return false
+	return l.members(func(f field) bool {
+		if f == fieldSelector {
+			return l.string(&l.meta.ShardSelector)
 		}
-		switch f {
-		case fieldEnd:
-			return true
-		case fieldSelector:
-			ok = l.string(&l.meta.ShardSelector)
-		default:
-			ok = l.skip()
-		}
-		if !ok {
-			return false
-		}
-	}
+		return l.skip()
+	})
 }
 
 func (l *jsonList) remaining() bool {

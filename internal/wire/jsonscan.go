@@ -265,6 +265,20 @@ func (s *jsonScan) member(first bool) (field, bool) {
 	return f, ok
 }
 
+// members passes the object at pos: each passes the value of one member.
+func (s *jsonScan) members(each func(f field) bool) bool {
+	s.enter()
+	for first := true; ; first = false {
+		f, ok := s.member(first)
+		if !ok || f == fieldEnd {
+			return ok
+		}
+		if !each(f) {
+			return false
+		}
+	}
+}
+
 // null passes a value that should have been something else: null is allowed everywhere and changes
 // nothing, all else is noted.
 func (s *jsonScan) null(wanted string) bool {

@@ -111,37 +111,19 @@ func (w *jsonWatch) event() (Event, error) {
 
 // frame reads one frame. Of repeated members the last one counts.
 func (w *jsonWatch) frame(fr *frame) bool {
-	w.enter()
-	for first := true; ; first = false {
-		f, ok := w.member(first)
-		if !ok {
-			return false
-		}
-		switch f {
-		case fieldEnd:
-			return true
-		case fieldType:
-			ok = w.text(&fr.typ)
-		case fieldKind:
-			fr.kind = span{}
-			if w.buf[w.pos] == '"' {
-				ok = w.text(&fr.kind)
-			} else {
-				ok = w.skip()
+	return w.members(func(f field) bool {
+		switch c := w.buf[w.pos]; {
+		case f == fieldType:
+			return w.text(&fr.typ)
+		case f == fieldKind:
+			if fr.kind = (span{}); c == '"' {
+				return w.text(&fr.kind)
 			}
-		case fieldObject:
-			if w.buf[w.pos] == 'n' {
-				ok = w.skip()
-			} else {
-				ok = w.object()
-			}
-		default:
-			ok = w.skip()
+		case f == fieldObject && c != 'n':
+			return w.object()
 		}
-		if !ok {
-			return false
-		}
-	}
+		return w.skip()
+	})
 }
 
 func (w *jsonWatch) textOf(v span) []byte {
