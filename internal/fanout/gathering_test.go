@@ -33,7 +33,8 @@ func (s *server) gather(hub *fanout.Hub[int], n int) (readers []*reader) {
 				panic(err)
 			}
 			if tap != nil {
-				readers[i] = &reader{server: s, hub: hub, tap: tap}
+				readers[i] = s.readerFrom(hub, s.history)
+				readers[i].tap, readers[i].lists, readers[i].objects = tap, true, s.history
 			}
 		})
 	}
@@ -58,8 +59,7 @@ func TestThoseWhoGatherReadOneWatch(t *testing.T) {
 				}
 				require.NoError(t, late.read(all))
 				require.Equal(t, []int{4, 5}, late.told)
-				_, opened := s.counts()
-				require.Equal(t, 1, opened)
+				require.Equal(t, 1, s.openings())
 				end(hub, append(readers, late)...)
 			})
 		})
@@ -241,7 +241,7 @@ func TestNobodyReadsWhenTheObjectsHaveEnded(t *testing.T) {
 		a.Close()
 		b.Close()
 		hub.Wait()
-		require.Zero(t, hub.Watches())
+		require.Zero(t, s.watches())
 		require.Empty(t, hub.ResourceVersion())
 		tap, err := hub.Follow(context.Background(), s.version(3), s.opener(s.version(3)))
 		require.NoError(t, err)
@@ -269,46 +269,10 @@ func anyGathering(seed uint64, version func(int) string) error {
 	s := newServer(version, 1+dice.IntN(200))
 	hub := fanout.New[int](fanout.Options{Most: 1 + dice.IntN(2000), Kept: 1 + dice.IntN(500)})
 	s.write(dice.IntN(100))
-	objects := s.history
 	readers := s.gather(hub, 2+dice.IntN(3))
-	from := make([]int, len(readers))
 	paces := make([]int, len(readers))
 	for i := range readers {
-		from[i], paces[i] = objects, 1+dice.IntN(20)
-	}
-	// lapsed has the reader begin again, as one that lists by itself.
-	lapsed := func(i int) error {
-		r := readers[i]
-		r.tap.Close()
-		from[i], r.told, r.at = s.history, nil, s.version(s.history)
-		return r.follow()
-	}
-	read := func(i, most int) error {
-		r := readers[i]
-		for range most {
-			begun := len(r.told) > objects || from[i] != objects
-			e, err := r.tap.Take()
-			switch {
-			case errors.Is(err, fanout.ErrNothing):
-				return nil
-			case errors.Is(err, fanout.ErrLapsed) && !begun:
-				err = lapsed(i)
-			case errors.Is(err, fanout.ErrLapsed):
-				r.tap, err = hub.GoOn(context.Background(), r.tap, s.open)
-			case errors.Is(err, io.EOF) && !begun:
-				err = lapsed(i)
-			case errors.Is(err, io.EOF):
-				r.at = r.tap.ResourceVersion()
-				r.tap.Close()
-				err = r.follow()
-			case err == nil:
-				r.told = append(r.told, e.Value)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		paces[i] = 1 + dice.IntN(20)
 	}
 	for range 200 {
 		i := dice.IntN(len(readers))
@@ -318,7 +282,7 @@ func anyGathering(seed uint64, version func(int) string) error {
 		case n < 21:
 			s.endAll()
 		case n < 70:
-			if err := read(i, paces[i]); err != nil {
+			if err := readers[i].read(paces[i]); err != nil {
 				return err
 			}
 		case n < 85:
@@ -328,35 +292,25 @@ func anyGathering(seed uint64, version func(int) string) error {
 		}
 	}
 	missing := func() bool {
-		return slices.ContainsFunc(readers, func(r *reader) bool {
-			return len(r.told) == 0 || r.told[len(r.told)-1] != s.history && s.history > objects
-		})
+		return slices.ContainsFunc(readers, func(r *reader) bool { return len(r.told) < len(r.wants()) })
 	}
 	for round := 0; round < 10 || missing() && round < 1000; round++ {
 		synctest.Wait()
 		time.Sleep(time.Second)
-		for i := range readers {
-			if err := read(i, all); err != nil {
+		for _, r := range readers {
+			if err := r.read(all); err != nil {
 				return err
 			}
 		}
 	}
-	for i, r := range readers {
-		var want []int
-		if from[i] == objects && (len(r.told) == 0 || r.told[0] <= 0) {
-			for n := objects; n > 0; n-- {
-				want = append(want, -n)
-			}
-			want = append(want, 0)
-		}
-		want = append(want, sequence(from[i], s.history)...)
-		if fmt.Sprint(r.told) != fmt.Sprint(want) {
-			return fmt.Errorf("reader %d, from %d of %d with %d objects, was told %v, not %v", i, from[i], s.history, objects, r.told, want)
+	for _, r := range readers {
+		if err := r.missed(); err != nil {
+			return err
 		}
 		r.tap.Close()
 	}
 	hub.Wait()
-	if open, _ := s.counts(); open != 0 {
+	if open := s.watches(); open != 0 {
 		return fmt.Errorf("%d watches are open", open)
 	}
 	return nil

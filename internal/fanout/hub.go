@@ -72,8 +72,6 @@ type Hub[T any] struct {
 	// trunks are those that are read and have a place in the order of versions, the
 	// oldest first.
 	trunks []*trunk[T]
-	// reading is the number of all that are read.
-	reading int
 	// opening counts the watches that are being opened, and asked is when the newest of them was
 	// asked for. Opened is closed, and replaced, when one was opened, or could not be.
 	opening int
@@ -190,10 +188,7 @@ func (h *Hub[T]) adopt(w Watch[T], from place) *Tap[T] {
 }
 
 // startLocked has a trunk read.
-func (h *Hub[T]) startLocked(t *trunk[T]) {
-	h.reading++
-	h.pumps.Go(t.pump)
-}
+func (h *Hub[T]) startLocked(t *trunk[T]) { h.pumps.Go(t.pump) }
 
 // ResourceVersion is where the watch is that is furthest; empty if that is not known.
 func (h *Hub[T]) ResourceVersion() (newest string) {
@@ -218,13 +213,6 @@ func (h *Hub[T]) WentBack(resourceVersion string) {
 			}
 		}
 	}
-}
-
-// Watches is the number of watches that are read.
-func (h *Hub[T]) Watches() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.reading
 }
 
 // Wait waits until every watch is closed. Every Tap has to be closed before.

@@ -118,10 +118,17 @@ func (s *server) list() fanout.Watch[int] {
 	return w
 }
 
-func (s *server) counts() (open, opened int) {
+// watches is how many watches are open, and openings how many were opened.
+func (s *server) watches() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reading, s.opened
+	return s.reading
+}
+
+func (s *server) openings() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
 }
 
 type stream struct {

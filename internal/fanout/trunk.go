@@ -65,7 +65,6 @@ var errEnded = errors.New("the goroutine that reads the watch has ended")
 func (t *trunk[T]) pump() {
 	defer close(t.done)
 	defer t.watch.Close()
-	defer t.leave()
 	defer t.end(errEnded) // a callback may have ended the goroutine
 	for {
 		e, err := t.watch.Next()
@@ -77,12 +76,6 @@ func (t *trunk[T]) pump() {
 			return
 		}
 	}
-}
-
-func (t *trunk[T]) leave() {
-	t.hub.mu.Lock()
-	defer t.hub.mu.Unlock()
-	t.hub.reading--
 }
 
 func (t *trunk[T]) end(err error) {
