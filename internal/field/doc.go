@@ -11,5 +11,5 @@
 // type. Metadata has the metadata of objects of any type.
 //
 // Found values are lent: strings, objects and arrays are parts of the object, except for strings
-// that the object has in another form. Nothing else is allocated.
+// that the object has in another form, and those of an IntOrString. Nothing else is allocated.
 package field

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rvinformer/informer/internal/fieldpath"
 	"github.com/rvinformer/informer/internal/typedjson"
-	"github.com/rvinformer/informer/internal/wire"
 )
 
 // InMetadata reports whether a path leads into the metadata.
@@ -29,38 +28,17 @@ func Labels(object []byte, protobuf bool) map[string]string {
 	if why != Found || labels.kind != Object {
 		return nil
 	}
-	if !protobuf {
-		return labelsInJSON(labels.bytes)
-	}
 	var meta metav1.ObjectMeta
-	if meta.Unmarshal(labels.bytes) != nil { // the metadata with this field alone
+	var err error
+	if protobuf {
+		err = meta.Unmarshal(labels.bytes) // the metadata with this field alone
+	} else {
+		err = typedjson.Decode(labels.bytes, &meta.Labels)
+	}
+	if err != nil || len(meta.Labels) == 0 {
 		return nil
 	}
 	return meta.Labels
-}
-
-func labelsInJSON(text []byte) map[string]string {
-	var r wire.JSONText
-	r.Reset(text)
-	var labels map[string]string
-	at, more := r.Enter(0, '}')
-	for more {
-		name, from := r.Key(at)
-		end := r.Skip(from)
-		if !r.OK() {
-			return nil
-		}
-		value, why := jsonValue(text[from:end])
-		if why > Missing || why == Found && value.kind != String {
-			return nil
-		}
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[string(name)] = string(value.bytes)
-		at, more = r.Next(end, '}')
-	}
-	return labels
 }
 
 // Owners returns the owner references of an object, with memory of their own. It returns nil if

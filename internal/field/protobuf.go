@@ -18,9 +18,6 @@ const (
 	entryKey, entryValue = 1, 2
 	quantityNumber       = 1
 	rawNumber            = 1
-	intOrStringType      = 1
-	intOrStringInt       = 2
-	intOrStringString    = 3
 )
 
 // InProtobuf finds a field of an object's message, without its envelope. The message has no kind
@@ -218,7 +215,6 @@ func (f found) inText(path string) (Value, Reason) {
 var (
 	rawBytes = &Type{shape: blob}
 	rawText  = &Type{shape: text}
-	varints  = &Type{shape: integer}
 )
 
 // whole returns the value itself.
@@ -293,19 +289,10 @@ func (t *Type) special(message []byte) (Value, Reason) {
 		}
 		return Value{}, why
 	case intOrString:
-		return readIntOrString(message)
+		return intOrStringValue(message)
 	default:
 		return Value{}, UnknownType
 	}
-}
-
-// number returns an integer of a message, 0 if it is absent.
-func number(message []byte, field int32) (int64, Reason) {
-	f, why := varints.find(message, field)
-	if why == Malformed {
-		return 0, why
-	}
-	return int64(f.number), Found
 }
 
 // timeValue returns a time that was decoded.
@@ -320,23 +307,13 @@ func timeValue(at *time.Time, err error, format string) (Value, Reason) {
 	}
 }
 
-func readIntOrString(message []byte) (Value, Reason) {
-	kind, why := number(message, intOrStringType)
-	switch {
-	case why != Found:
-		return Value{}, why
-	case kind == int64(intstr.Int):
-		n, why := number(message, intOrStringInt)
-		if why != Found {
-			return Value{}, why
-		}
-		return intValue(int64(int32(n)))
-	case kind == int64(intstr.String):
-		s, why := rawText.find(message, intOrStringString)
-		if why == Malformed {
-			return Value{}, why
-		}
-		return stringValue(valid(s.data))
+func intOrStringValue(message []byte) (Value, Reason) {
+	var v intstr.IntOrString
+	switch err := v.Unmarshal(message); {
+	case err == nil && v.Type == intstr.Int:
+		return intValue(int64(v.IntVal))
+	case err == nil && v.Type == intstr.String:
+		return stringValue(valid([]byte(v.StrVal)))
 	default:
 		return Value{}, Malformed
 	}
