@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -140,7 +141,13 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 		encoding = "identity" // client-go's transport for plain HTTP asks for gzip all the same
 	}
 	request.SetHeader("Accept-Encoding", encoding)
-	setOptions(request, &opts)
+	parameters, err := queryparams.Convert(&opts)
+	if err != nil { // not possible: they are fields of a struct
+		return nil, err
+	}
+	for name := range parameters {
+		request.Param(name, parameters.Get(name))
+	}
 	e := &exchange{Request: how, tells: true, unzips: r.compresses()}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
