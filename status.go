@@ -162,9 +162,7 @@ func together(a, b Status) Status {
 	if b.CurrentAsOf.Before(a.CurrentAsOf) {
 		a.CurrentAsOf = b.CurrentAsOf
 	}
-	if a.OldestQueued.IsZero() || !b.OldestQueued.IsZero() && b.OldestQueued.Before(a.OldestQueued) {
-		a.OldestQueued = b.OldestQueued
-	}
+	a.OldestQueued = report.Earliest(a.OldestQueued, b.OldestQueued)
 	a.Objects = max(a.Objects, b.Objects)
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes
@@ -177,10 +175,8 @@ func together(a, b Status) Status {
 	if b.LastErrorTime.After(a.LastErrorTime) {
 		a.LastError, a.LastErrorTime = b.LastError, b.LastErrorTime
 	}
-	a.FailingSince = report.FailingSince(a.FailingSince, b.FailingSince)
-	if a.CheckpointTime.IsZero() || !b.CheckpointTime.IsZero() && b.CheckpointTime.Before(a.CheckpointTime) {
-		a.CheckpointTime = b.CheckpointTime
-	}
+	a.FailingSince = report.Earliest(a.FailingSince, b.FailingSince)
+	a.CheckpointTime = report.Earliest(a.CheckpointTime, b.CheckpointTime)
 	if a.SkippedError == nil {
 		a.SkippedError = b.SkippedError
 	}

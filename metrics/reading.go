@@ -137,10 +137,10 @@ func mergeAges(a, b *informer.Status) {
 	if b.CurrentAsOf.Before(a.CurrentAsOf) { // also if it is not known
 		a.CurrentAsOf = b.CurrentAsOf
 	}
-	a.OldestQueued = earliest(a.OldestQueued, b.OldestQueued)
-	a.LastContact = earliest(a.LastContact, b.LastContact)
+	a.OldestQueued = report.Earliest(a.OldestQueued, b.OldestQueued)
+	a.LastContact = report.Earliest(a.LastContact, b.LastContact)
 	a.Checkpoint = cmp.Or(a.Checkpoint, b.Checkpoint)
-	a.CheckpointTime = earliest(a.CheckpointTime, b.CheckpointTime)
+	a.CheckpointTime = report.Earliest(a.CheckpointTime, b.CheckpointTime)
 	a.CheckpointError = cmp.Or(a.CheckpointError, b.CheckpointError)
 	if a.AuditEvery == 0 || b.AuditEvery != 0 && b.LastAudited.Before(a.LastAudited) {
 		a.AuditEvery, a.LastAudited = b.AuditEvery, b.LastAudited
@@ -181,17 +181,9 @@ func together(a, b *informer.AuditResult) *informer.AuditResult {
 		return cmp.Or(a, b)
 	}
 	return &informer.AuditResult{
-		Time: earliest(a.Time, b.Time), Took: max(a.Took, b.Took), Objects: a.Objects + b.Objects, Missing: a.Missing + b.Missing,
+		Time: report.Earliest(a.Time, b.Time), Took: max(a.Took, b.Took), Objects: a.Objects + b.Objects, Missing: a.Missing + b.Missing,
 		Stale: a.Stale + b.Stale, Superfluous: a.Superfluous + b.Superfluous, Repaired: a.Repaired + b.Repaired, Err: errors.Join(a.Err, b.Err),
 	}
-}
-
-// earliest returns the earlier one of two times that are not zero.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // versionDigits are those of a resource version that a metric can show: a float64 is exact for so

@@ -146,9 +146,8 @@ func (r *row) add(err error) {
 	r.err, r.last = err, now
 }
 
-// FailingSince returns the earlier of two times at which failures have begun. The zero time stands for
-// failures that have ended.
-func FailingSince(a, b time.Time) time.Time {
+// Earliest returns the earlier one of two times that are not zero.
+func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
@@ -458,7 +457,7 @@ func (p *Progress) Snapshot() Snapshot {
 	defer p.mu.Unlock()
 	newest := p.reading.told()
 	if other := p.handling.told(); other.err != nil {
-		since := FailingSince(newest.since, other.since)
+		since := Earliest(newest.since, other.since)
 		if !other.last.Before(newest.last) {
 			newest = other
 		}
