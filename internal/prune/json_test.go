@@ -106,24 +106,6 @@ func TestAppendJSONKeeps(t *testing.T) {
 	require.ErrorContains(t, err, "nested too deep")
 }
 
-// Quotes at every distance, behind escapes of every length.
-func TestAppendJSONFindsTheEndOfStrings(t *testing.T) {
-	fields, same := pruned(t, "b", "c.d"), kept(t, "a", "c")
-	for n := range 70 {
-		for slashes := range 6 {
-			quoted, err := json.Marshal(strings.Repeat("x", n) + strings.Repeat(`\`, slashes/2) + strings.Repeat(`"`, slashes%2) + strings.Repeat("!", n%19) + strings.Repeat(`\`, slashes))
-			require.NoError(t, err)
-			text := fmt.Sprintf(`{"a":%s,"b":[%[1]s,{%[1]s:%[1]s}],"c":{%[1]s:{},"d":%[1]s}}`, quoted)
-			got, err := fields.AppendJSON(nil, []byte(text))
-			require.NoError(t, err)
-			require.Equal(t, fmt.Sprintf(`{"a":%s,"c":{%[1]s:{}}}`, quoted), string(got))
-			got, err = same.AppendJSON(nil, []byte(text))
-			require.NoError(t, err)
-			require.Equal(t, fmt.Sprintf(`{"a":%s,"c":{%[1]s:{},"d":%[1]s}}`, quoted), string(got))
-		}
-	}
-}
-
 func TestAppendJSONRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 `byte 0: cut: an object expected`,

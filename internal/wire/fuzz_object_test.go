@@ -108,6 +108,7 @@ func FuzzAppendObject(f *testing.F) {
 	for _, seed := range []string{
 		`{"metadata":{"name":"a"}}`, `{"kind":"","apiVersion":null,"metadata":{"name":"a"}}`, ` { "metadata" : { "name" : "a" } } `,
 		`{"kind":"Own","kind":null,"metadata":{"name":"a"}}`, `{"kind":"Own","metadata":{"name":"a"},"apiVersion":"own/v1"}`, `{"k\u0069nd":"Own","metadata":{"name":"a"}}`,
+		`{"metadata":{"name":"a"},"ki\u006ed":"","apiVersion":"q\"\\/1"}`, `{"metadata":{"name":"a"},"kind":"X"}`,
 		`{"Kind":"another field","metadata":{"name":"a"}}`, `{"kind":null,"kind":"","metadata":{"name":"a"}}`,
 	} {
 		f.Add([]byte(seed), "v1", "Pod")
@@ -131,6 +132,7 @@ func FuzzAppendObject(f *testing.F) {
 		var typed, typedOwn objectMeta
 		require.NoError(t, utiljson.Unmarshal(object, &typed))
 		typed.Kind, typed.APIVersion = cmp.Or(typed.Kind, kind), cmp.Or(typed.APIVersion, apiVersion)
+		require.Equal(t, string(item.Bytes), string(item.AppendObject(nil, "", "")))
 		own := item.AppendObject(nil, apiVersion, kind)
 		require.NoError(t, utiljson.Unmarshal(own, &typedOwn), "%s", own)
 		require.Equal(t, typed, typedOwn, "%s", own)
