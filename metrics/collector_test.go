@@ -258,13 +258,6 @@ func TestBudgetsOfOneNameAreAddedUp(t *testing.T) {
 	require.InDelta(t, 10, gathered(t, c)["rvinformer_budget_limit_bytes{budget=slow}"], 0)
 }
 
-func TestNothingToAddIsRefused(t *testing.T) {
-	c := metrics.NewCollector()
-	require.Panics(t, func() { c.Add(podLabels, nil) })
-	require.Panics(t, func() { c.AddFactory(nil) })
-	require.Panics(t, func() { c.AddBudget("none", nil) })
-}
-
 // Series of a factory come and go with its informers.
 func TestFactory(t *testing.T) {
 	c, f := metrics.NewCollector(), factory.New()

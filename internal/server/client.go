@@ -10,6 +10,3 @@ import (
 // that are neither lists nor watches. They share the connections of the server. The caller changes
 // neither.
 func (r *Resource) Client() (*rest.Config, *http.Client) { return r.server.config, r.server.httpClient }
-
-// CloseIdleConnections closes the connections of the server of r that no request uses.
-func (r *Resource) CloseIdleConnections() { r.server.CloseIdleConnections() }
