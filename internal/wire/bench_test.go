@@ -116,8 +116,8 @@ func BenchmarkJSONWatch(b *testing.B) {
 		body.WriteString("}\n")
 	}
 	b.Run("impl=wire", func(b *testing.B) {
-		w := NewWatchReader(nil, JSON, Options{})
-		benchItems(b, body.Bytes(), benchPods, func() error { _, err := w.Next(); return err }, w.Reset)
+		var w WatchReader
+		benchItems(b, body.Bytes(), benchPods, func() error { _, err := w.Next(); return err }, func(r io.Reader) { w = NewWatchReader(r, JSON, Options{}) })
 	})
 	b.Run("impl=json.Decoder+WatchEvent", func(b *testing.B) {
 		var d *json.Decoder
@@ -135,8 +135,8 @@ func BenchmarkProtoWatch(b *testing.B) {
 		body.Write(protoFrame(b, "MODIFIED", encoded(b, protoCodec, &pod)))
 	}
 	b.Run("impl=wire", func(b *testing.B) {
-		w := NewWatchReader(nil, Protobuf, Options{})
-		benchItems(b, body.Bytes(), benchPods, func() error { _, err := w.Next(); return err }, w.Reset)
+		var w WatchReader
+		benchItems(b, body.Bytes(), benchPods, func() error { _, err := w.Next(); return err }, func(r io.Reader) { w = NewWatchReader(r, Protobuf, Options{}) })
 	})
 }
 

@@ -8,11 +8,12 @@
 //	list := wire.NewListReader(response.Body, wire.JSON, wire.Options{})
 //	for {
 //		item, err := list.Next()
+//		var lost *wire.ItemError
 //		switch {
 //		case err == io.EOF:
 //			return list.Meta(), nil // the list was complete
-//		case wire.Recoverable(err):
-//			report(err) // this item is lost, the next one is not
+//		case errors.As(err, &lost):
+//			report(lost) // this item is, the next one is not
 //			continue
 //		case err != nil:
 //			return list.Meta(), err // cut, or no list: what came so far is good

@@ -69,9 +69,3 @@ func Malformed(err error) bool {
 	}
 	return false
 }
-
-// Recoverable says whether Next may be called again after err.
-func Recoverable(err error) bool {
-	var item *ItemError
-	return errors.As(err, &item)
-}

@@ -245,11 +245,11 @@ func FuzzReaderMemory(f *testing.F) {
 				before := allocated()
 				switch r := open(bytes.NewReader(body), Options{BufferBytes: minBufferBytes}).(type) {
 				case ListReader:
-					for end := error(nil); end == nil || Recoverable(end); {
+					for end := error(nil); end == nil || recoverable(end); {
 						_, end = r.Next()
 					}
 				case WatchReader:
-					for end := error(nil); end == nil || Recoverable(end); {
+					for end := error(nil); end == nil || recoverable(end); {
 						_, end = r.Next()
 					}
 				}

@@ -87,7 +87,7 @@ func TestGiantItemCostsNoMoreThanTheLimit(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				var lost []error
 				err := next()
-				for ; err == nil || Recoverable(err); err = next() {
+				for ; err == nil || recoverable(err); err = next() {
 					if err != nil {
 						lost = append(lost, err)
 					}

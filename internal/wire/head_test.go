@@ -22,8 +22,7 @@ func TestWatchLetsTheBeginningOfItsBodyGo(t *testing.T) {
 	}
 	_, err := r.Next()
 	require.ErrorIs(t, err, api.ErrMalformed)
-	r.Reset(strings.NewReader("<html>no watch</html>"))
-	_, err = r.Next()
+	_, err = NewWatchReader(strings.NewReader("<html>no watch</html>"), JSON, options).Next()
 	var fault *api.BodyError
 	require.ErrorAs(t, err, &fault)
 	require.ErrorIs(t, err, api.ErrNotWatch)

@@ -3,8 +3,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -295,11 +293,4 @@ func TestNothingIsAllocated(t *testing.T) {
 		})
 		require.LessOrEqual(t, perList, 12.0, format) // the list's metadata
 	}
-}
-
-func TestRecoverable(t *testing.T) {
-	require.True(t, Recoverable(fmt.Errorf("x: %w", &ItemError{Reason: ErrNoName})))
-	require.False(t, Recoverable(&api.BodyError{Err: api.ErrMalformed}))
-	require.False(t, Recoverable(io.EOF))
-	require.False(t, Recoverable(errors.New("x")))
 }

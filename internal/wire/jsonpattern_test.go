@@ -233,7 +233,7 @@ func TestPatternReadsNothingBehindAnObject(t *testing.T) {
 	for frames := len(source.frames); frames > 0; frames-- {
 		source.asked++
 		_, err := r.Next()
-		require.True(t, err == nil || Recoverable(err), "%v", err)
+		require.True(t, err == nil || recoverable(err), "%v", err)
 		require.Len(t, source.frames, frames-1)
 	}
 }

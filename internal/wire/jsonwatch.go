@@ -25,12 +25,6 @@ func newJSONWatch(body io.Reader, o Options) *jsonWatch {
 	return w
 }
 
-func (w *jsonWatch) Reset(body io.Reader) {
-	w.forget()
-	w.restart(body, Options{MaxItemBytes: int(w.limit), BufferBytes: w.floor})
-	w.err, w.index = nil, 0
-}
-
 func (w *jsonWatch) Wait() {
 	w.forget()
 	if w.err == nil && w.blank() {

@@ -56,7 +56,7 @@ func readAll(t testing.TB, r any) (all []got, end error) {
 			g = record(event.Item, err)
 			g.Type, g.End = string(event.Type), event.InitialEventsEnd
 		}
-		if g.err != nil && !Recoverable(g.err) {
+		if g.err != nil && !recoverable(g.err) {
 			var body *api.BodyError
 			require.True(t, g.err == io.EOF || errors.As(g.err, &body), "%v", g.err)
 			return all, g.err
@@ -65,6 +65,12 @@ func readAll(t testing.TB, r any) (all []got, end error) {
 	}
 	t.Fatal("Next never ends")
 	return nil, nil
+}
+
+// recoverable reports whether Next may be called again after err.
+func recoverable(err error) bool {
+	var item *ItemError
+	return errors.As(err, &item)
 }
 
 func poisoned(r any) any {

@@ -32,14 +32,8 @@ const (
 func newProtoWatch(body io.Reader, o Options) *protoWatch {
 	w := &protoWatch{options: o}
 	w.watch = true
-	w.Reset(body)
+	w.reset(body, o)
 	return w
-}
-
-func (w *protoWatch) Reset(body io.Reader) {
-	w.release()
-	w.reset(body, w.options)
-	w.err, w.index = nil, 0
 }
 
 func (w *protoWatch) Wait() {

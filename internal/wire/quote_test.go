@@ -22,7 +22,7 @@ func failWith(body string) (errs []error) {
 			func() error { _, err := w.Next(); return err },
 		} {
 			err := next()
-			for err == nil || Recoverable(err) {
+			for err == nil || recoverable(err) {
 				err = next()
 			}
 			errs = append(errs, err)

@@ -30,9 +30,6 @@ type WatchReader interface {
 
 	// Unread returns how many bytes were read behind the last event. White space does not count.
 	Unread() int
-
-	// Reset starts on another body and keeps the buffers.
-	Reset(body io.Reader)
 }
 
 var (

@@ -26,7 +26,7 @@ func TestWatchEvents(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if Recoverable(err) {
+			if recoverable(err) {
 				require.ErrorIs(t, err, ErrNoName)
 				continue
 			}
