@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -33,36 +34,27 @@ type decider struct {
 	known    map[string]bool // the same names
 	digest   string
 	weighed  time.Time
-	// retry is when a unit or a chore that has failed may be tried again.
-	retryUnits  map[fleet.Unit]time.Time
-	retryChores map[string]time.Time
 
-	mu     sync.Mutex
-	failed []failure
-	busy   map[string]bool // chores
-	// conflicts counts the writes of a unit's Lease that have met a conflict in a row.
-	conflicts map[fleet.Unit]int
+	mu       sync.Mutex
+	attempts map[string]attempt // by the name of what is done
+}
+
+// attempt is something that is done beside the decisions, or that has failed: a chore, or the taking of
+// a unit.
+type attempt struct {
+	underWay bool
+	failures int       // in a row
+	retry    time.Time // when it may be tried again
 }
 
 // manyConflicts in a row are no race.
 const manyConflicts = 3
 
-// failure is a unit that could not be taken, or a chore that failed.
-type failure struct {
-	unit  fleet.Unit
-	chore string
-	after time.Duration
-}
-
 // decide looks at everything whenever something has changed, until ctx has ended and all units are
 // given up.
 func (r *Replica) decide(ctx, life context.Context) {
 	life, end := context.WithCancel(life)
-	d := &decider{
-		Replica: r, life: life, weighed: time.Now(),
-		retryUnits: map[fleet.Unit]time.Time{}, retryChores: map[string]time.Time{}, busy: map[string]bool{},
-		conflicts: map[fleet.Unit]int{},
-	}
+	d := &decider{Replica: r, life: life, weighed: time.Now(), attempts: map[string]attempt{}}
 	defer d.beside.Wait()
 	defer end() // no chore matters any more
 	stop := ctx.Done()
@@ -91,7 +83,6 @@ func (r *Replica) decide(ctx, life context.Context) {
 // over when the replica stops and has no units any more.
 func (d *decider) look() (next time.Time, over bool) {
 	d.readUnits()
-	d.collectFailures()
 	members, leases, synced := d.seen.snapshot()
 	v := &view{
 		now: time.Now(), identity: d.identity, name: d.member.name, digest: d.digest, settle: d.config.SettleTime,
@@ -116,7 +107,7 @@ func (d *decider) look() (next time.Time, over bool) {
 	}
 	next = v.next()
 	if synced && term != nil && !d.stopping {
-		next = d.begin(v, term, own, ofUnits, next)
+		d.begin(v, term, own, ofUnits)
 		next = d.readAgain(v, leases, next)
 		d.freeUnknown(own, leases)
 		d.weigh(v.now, own, leases)
@@ -124,7 +115,7 @@ func (d *decider) look() (next time.Time, over bool) {
 	}
 	d.announce(members[d.member.name], d.stopping || term != nil && v.blind())
 	d.recordStates(v, ofUnits)
-	return d.earliestChore(v.now, next), false
+	return d.earliestRetry(v.now, next), false
 }
 
 // readUnits asks the Work for its units.
@@ -145,11 +136,7 @@ func (d *decider) readUnits() {
 func (d *decider) ownTenures() map[fleet.Unit]*tenure {
 	d.Replica.mu.Lock()
 	defer d.Replica.mu.Unlock()
-	own := make(map[fleet.Unit]*tenure, len(d.tenures))
-	for u, t := range d.tenures {
-		own[u] = t
-	}
-	return own
+	return maps.Clone(d.tenures)
 }
 
 // endTenures gives up what this replica is not to own any more.
@@ -175,20 +162,17 @@ func (d *decider) endTenures(v *view, own map[fleet.Unit]*tenure, leases map[str
 }
 
 // begin starts a tenure for each unit that this replica is to take.
-func (d *decider) begin(v *view, term *term, own map[fleet.Unit]*tenure, leases []unitLease, next time.Time) time.Time {
+func (d *decider) begin(v *view, term *term, own map[fleet.Unit]*tenure, leases []unitLease) {
 	for i, u := range d.units {
 		if own[u] != nil {
 			continue
 		}
-		if at, ok := d.retryUnits[u]; ok && at.After(v.now) {
-			next = earlier(next, at)
-			continue
-		}
-		delete(d.retryUnits, u)
 		name, l := d.names[i], leases[i]
 		switch v.about(u, l, d.plan.owner(i)) {
 		case take:
-			d.start(newTenure(u, name, l, term.ctx), rounded(d.config.Weight(u)))
+			if d.claim(taking(u)) {
+				d.start(newTenure(u, name, l, term.ctx), rounded(d.config.Weight(u)))
+			}
 		case free:
 			d.free(l)
 		case confirm:
@@ -197,8 +181,10 @@ func (d *decider) begin(v *view, term *term, own map[fleet.Unit]*tenure, leases 
 			d.chore("confirming that "+l.holder+" has expired", func(ctx context.Context) error { return d.ledger.confirm(ctx, holder, known) })
 		}
 	}
-	return next
 }
+
+// taking is the name of the attempt to take a unit.
+func taking(u fleet.Unit) string { return "taking " + u.String() }
 
 // start runs a tenure beside.
 func (d *decider) start(t *tenure, weight int64) {
@@ -213,24 +199,23 @@ func (d *decider) start(t *tenure, weight int64) {
 
 // ended forgets a tenure after it has ended.
 func (d *decider) ended(t *tenure) {
-	_, _, epoch, _, err := t.now()
+	now := t.now()
 	d.Replica.mu.Lock()
 	delete(d.tenures, t.unit)
 	d.Replica.mu.Unlock()
-	taking := "taking " + t.unit.String()
+	name := taking(t.unit)
 	switch {
-	case epoch > 0:
-		d.problem(taking, nil)
-		d.agree(t.unit)
-	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+	case now.Epoch > 0:
+		d.problem(name, nil)
+		d.succeeded(name)
+	case apierrors.IsConflict(now.Err) || apierrors.IsAlreadyExists(now.Err):
 		// Another replica was faster, as the watch will show.
-		if d.conflict(t.unit) >= manyConflicts {
-			d.problem(taking, err)
+		if d.failed(name, d.config.RetryPeriod/4) >= manyConflicts {
+			d.problem(name, now.Err)
 		}
-		d.fail(failure{unit: t.unit, after: d.config.RetryPeriod / 4})
 	default:
-		d.problem(taking, err)
-		d.fail(failure{unit: t.unit, after: d.config.RetryPeriod / 2})
+		d.problem(name, now.Err)
+		d.failed(name, d.config.RetryPeriod/2)
 	}
 	d.awake()
 }
@@ -287,9 +272,9 @@ func (d *decider) weigh(now time.Time, own map[fleet.Unit]*tenure, leases map[st
 	d.weighed = now
 	for u, t := range own {
 		weight := d.config.Weight(u)
-		phase, _, epoch, _, _ := t.now()
-		if phase == Running && differs(weight, leases[t.name].weight) {
-			d.chore("weighing "+u.String(), func(ctx context.Context) error { return d.ledger.weigh(ctx, t.name, epoch, rounded(weight)) })
+		now := t.now()
+		if now.Phase == Running && differs(weight, leases[t.name].weight) {
+			d.chore("weighing "+u.String(), func(ctx context.Context) error { return d.ledger.weigh(ctx, t.name, now.Epoch, rounded(weight)) })
 		}
 	}
 }
@@ -334,7 +319,7 @@ func (d *decider) announce(own memberLease, leaving bool) {
 
 // chore does something beside, unless it is under way or has failed just now.
 func (d *decider) chore(name string, do func(ctx context.Context) error) {
-	if at, ok := d.retryChores[name]; ok && at.After(time.Now()) || !d.claim(name) {
+	if !d.claim(name) {
 		return
 	}
 	d.beside.Go(func() {
@@ -342,74 +327,55 @@ func (d *decider) chore(name string, do func(ctx context.Context) error) {
 		if err == nil || d.life.Err() == nil {
 			d.problem(name, err)
 		}
-		if err != nil {
-			d.fail(failure{chore: name, after: d.config.RetryPeriod / 2})
+		if err == nil {
+			d.succeeded(name)
+		} else {
+			d.failed(name, d.config.RetryPeriod/2)
 		}
-		d.unclaim(name)
 		d.awake()
 	})
 }
 
-// conflict counts a conflict in a row.
-func (d *decider) conflict(u fleet.Unit) int {
+// claim begins an attempt, unless it is under way or has failed just now.
+func (d *decider) claim(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.conflicts[u]++
-	return d.conflicts[u]
-}
-
-// agree ends a row of conflicts.
-func (d *decider) agree(u fleet.Unit) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.conflicts, u)
-}
-
-func (d *decider) claim(chore string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.busy[chore] {
+	a := d.attempts[name]
+	if a.underWay || a.retry.After(time.Now()) {
 		return false
 	}
-	d.busy[chore] = true
+	a.underWay = true
+	d.attempts[name] = a
 	return true
 }
 
-func (d *decider) unclaim(chore string) {
+func (d *decider) succeeded(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.busy, chore)
+	delete(d.attempts, name)
 }
 
-func (d *decider) fail(f failure) {
+// failed ends an attempt that may be tried again after a pause, and returns how many have failed in a
+// row.
+func (d *decider) failed(name string, pause time.Duration) (failures int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failed = append(d.failed, f)
+	failures = d.attempts[name].failures + 1
+	d.attempts[name] = attempt{failures: failures, retry: time.Now().Add(pause)}
+	return failures
 }
 
-// collectFailures notes when what has failed may be tried again.
-func (d *decider) collectFailures() {
+// earliestRetry is next, or when an attempt may be made again before it. It forgets what was not tried
+// again when it could have been.
+func (d *decider) earliestRetry(now, next time.Time) time.Time {
 	d.mu.Lock()
-	failed := d.failed
-	d.failed = nil
-	d.mu.Unlock()
-	now := time.Now()
-	for _, f := range failed {
-		if f.chore != "" {
-			d.retryChores[f.chore] = now.Add(f.after)
-		} else {
-			d.retryUnits[f.unit] = now.Add(f.after)
-		}
-	}
-}
-
-// earliestChore is next, or when a chore may be tried again before it.
-func (d *decider) earliestChore(now, next time.Time) time.Time {
-	for name, at := range d.retryChores {
-		if at.After(now) {
-			next = earlier(next, at)
-		} else {
-			delete(d.retryChores, name)
+	defer d.mu.Unlock()
+	for name, a := range d.attempts {
+		switch {
+		case a.retry.After(now):
+			next = earlier(next, a.retry)
+		case !a.underWay:
+			delete(d.attempts, name)
 		}
 	}
 	return next

@@ -76,10 +76,7 @@ func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coo
 	defer cancel()
 	from := l.seen.asking()
 	lease, err := do(ctx)
-	if err != nil {
-		return nil, from, err
-	}
-	return lease, from, nil
+	return lease, from, err
 }
 
 // rankedLease is the Lease of a unit as this replica has read or written it, with the rank of that.

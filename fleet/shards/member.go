@@ -36,24 +36,24 @@ type timedLock struct {
 	failed   func(error) // nil after a success
 	labels   func() map[string]string
 	// conflicts counts the writes in a row that have met a conflict. One goroutine renews.
-	conflicts *int
+	conflicts int
 }
 
-func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
 	return l.LeaseLock.Get(ctx)
 }
 
-func (l timedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *timedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.LeaseLock.Create)
 }
 
-func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *timedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.LeaseLock.Update)
 }
 
-func (l timedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+func (l *timedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
 	l.Labels = l.labels()
@@ -64,8 +64,8 @@ func (l timedLock) write(ctx context.Context, record resourcelock.LeaderElection
 	}
 	// A conflict with announceNow is no failure: the elector reads the Lease and tries again.
 	if !apierrors.IsConflict(err) {
-		*l.conflicts = 0
-	} else if *l.conflicts++; *l.conflicts < manyConflicts {
+		l.conflicts = 0
+	} else if l.conflicts++; l.conflicts < manyConflicts {
 		return err
 	}
 	l.failed(err)
@@ -80,17 +80,16 @@ func newMember(config Config, identity string, renewed func(sent time.Time), fai
 		patience: config.RenewDeadline / 2,
 		labels:   map[string]string{labelFleet: config.Name, labelRole: roleMember},
 	}
-	lock := timedLock{
+	lock := &timedLock{
 		LeaseLock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: config.Namespace, Name: m.name},
 			Client:     config.Client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
-		patience:  m.patience,
-		renewed:   renewed,
-		failed:    failed,
-		labels:    m.currentLabels,
-		conflicts: new(int),
+		patience: m.patience,
+		renewed:  renewed,
+		failed:   failed,
+		labels:   m.currentLabels,
 	}
 	var err error
 	m.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

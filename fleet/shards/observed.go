@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ import (
 // was sent. The watch may lag behind answers: until it has shown what was read, it counts only
 // where it is newer. If it does not show that in time, or contradicts it, the Lease is read again.
 type observed struct {
-	wake     func()        // something that matters to a decision has changed
+	wake     func()        // something that matters to a decision has changed; called with mu held
 	patience time.Duration // for the watch to show what was read
 
 	mu      sync.Mutex
@@ -102,9 +103,9 @@ func newObserved(patience time.Duration, wake func()) *observed {
 
 // OnBatch takes what the informer of Leases has read.
 func (o *observed) OnBatch(_ context.Context, events []informer.Event) error {
-	wake := false
-	now := time.Now()
 	o.mu.Lock()
+	defer o.mu.Unlock()
+	wake, now := false, time.Now()
 	for _, e := range events {
 		if e.Type == informer.Deleted {
 			wake = o.forgetLocked(e) || wake
@@ -112,7 +113,6 @@ func (o *observed) OnBatch(_ context.Context, events []informer.Event) error {
 			wake = o.noteLocked(lease, now, fromWatch) || wake
 		}
 	}
-	o.mu.Unlock()
 	if wake {
 		o.wake()
 	}
@@ -128,15 +128,11 @@ func (o *observed) asking() origin {
 
 // note takes a Lease that this replica has read or written itself.
 func (o *observed) note(lease *coordinationv1.Lease, from origin) {
-	if o.noteOne(lease, from) {
-		o.wake()
-	}
-}
-
-func (o *observed) noteOne(lease *coordinationv1.Lease, from origin) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.noteLocked(lease, time.Now(), from)
+	if o.noteLocked(lease, time.Now(), from) {
+		o.wake()
+	}
 }
 
 // noteLocked reports whether what is new matters to a decision.
@@ -161,21 +157,15 @@ func (o *observed) noteLocked(lease *coordinationv1.Lease, now time.Time, from o
 // labels are. It returns the rank of the state that the request has met or made: what has a larger
 // one was learned later.
 func (o *observed) noteUnit(lease *coordinationv1.Lease, from origin) (rank uint64) {
-	rank, wake := o.noteOneUnit(lease, from)
-	if wake {
-		o.wake()
-	}
-	return rank
-}
-
-func (o *observed) noteOneUnit(lease *coordinationv1.Lease, from origin) (rank uint64, wake bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	wake = o.noteUnitLocked(lease, time.Now(), from)
-	if u := o.units[lease.Name]; u.version == lease.ResourceVersion && !u.deleted {
-		return u.rank, wake
+	if o.noteUnitLocked(lease, time.Now(), from) {
+		o.wake()
 	}
-	return from.sent, wake
+	if u := o.units[lease.Name]; u.version == lease.ResourceVersion && !u.deleted {
+		return u.rank
+	}
+	return from.sent
 }
 
 // verdict is what becomes of a state of a Lease beside the one that is known.
@@ -320,13 +310,9 @@ func (o *observed) goneLocked(name string, reread time.Time) {
 
 // noteGone takes note that a request has not found a Lease.
 func (o *observed) noteGone(name string, from origin) {
-	o.noteOneGone(name, from)
-	o.wake()
-}
-
-func (o *observed) noteOneGone(name string, from origin) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer o.wake()
 	m, isMember := o.members[name]
 	u, isUnit := o.units[name]
 	known, deleted := u.knowledge, u.deleted
@@ -383,8 +369,8 @@ func (o *observed) drop(name string) {
 // sync takes note that the informer has synced.
 func (o *observed) sync() {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.synced = true
-	o.mu.Unlock()
 	o.wake()
 }
 
@@ -392,12 +378,5 @@ func (o *observed) sync() {
 func (o *observed) snapshot() (members map[string]memberLease, units map[string]unitLease, synced bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	members, units = make(map[string]memberLease, len(o.members)), make(map[string]unitLease, len(o.units))
-	for name, m := range o.members {
-		members[name] = m
-	}
-	for name, u := range o.units {
-		units[name] = u
-	}
-	return members, units, o.synced
+	return maps.Clone(o.members), maps.Clone(o.units), o.synced
 }

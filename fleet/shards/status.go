@@ -141,9 +141,8 @@ func (r *Replica) Status() Status {
 	s.Problems = r.problems.list(time.Now())
 	for i := range s.Units {
 		if t := r.tenures[s.Units[i].Unit]; t != nil {
-			of := &Tenure{}
-			of.Phase, of.Since, of.Epoch, of.Restarts, of.Err = t.now()
-			s.Units[i].Tenure = of
+			now := t.now()
+			s.Units[i].Tenure = &now
 		}
 	}
 	return s

@@ -38,14 +38,10 @@ type tenure struct {
 	ctx  context.Context // ends with the term, or when the unit is given up
 	end  context.CancelCauseFunc
 
-	mu       sync.Mutex
-	phase    Phase
-	since    time.Time // of the phase
-	epoch    int64     // zero: not yet an owner
-	rank     uint64    // of the Lease that states the epoch; zero while this replica writes one
-	restarts int
-	err      error // of the last attempt that failed
-	stored   int64 // the largest epoch that the sink has reported
+	mu     sync.Mutex
+	state  Tenure
+	rank   uint64 // of the Lease that states the epoch; zero while this replica writes one
+	stored int64  // the largest epoch that the sink has reported
 	// halt ends the RunUnit under way.
 	halt context.CancelCauseFunc
 }
@@ -67,7 +63,7 @@ const (
 )
 
 func newTenure(u fleet.Unit, name string, from unitLease, term context.Context) *tenure {
-	t := &tenure{unit: u, name: name, from: from, phase: Acquiring, since: time.Now()}
+	t := &tenure{unit: u, name: name, from: from, state: Tenure{Phase: Acquiring, Since: time.Now()}}
 	t.ctx, t.end = context.WithCancelCause(term)
 	return t
 }
@@ -83,30 +79,30 @@ func (t *tenure) giveUp(cause error) {
 func (t *tenure) enter(phase Phase) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if phase == Ending && t.phase != Running && t.phase != Waiting {
+	if phase == Ending && t.state.Phase != Running && t.state.Phase != Waiting {
 		return // it ends soon
 	}
-	t.phase, t.since = phase, time.Now()
+	t.state.Phase, t.state.Since = phase, time.Now()
 }
 
 // owns takes note of the Lease that makes this replica the owner.
 func (t *tenure) owns(lease rankedLease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.epoch, t.rank = epochOf(lease.Lease), lease.rank
+	t.state.Epoch, t.rank = epochOf(lease.Lease), lease.rank
 }
 
 // fail takes note of an error; nil of the end of one.
 func (t *tenure) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.err = err
+	t.state.Err = err
 }
 
-func (t *tenure) now() (phase Phase, since time.Time, epoch int64, restarts int, err error) {
+func (t *tenure) now() Tenure {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.phase, t.since, t.epoch, t.restarts, t.err
+	return t.state
 }
 
 // lost reports whether a Lease shows that this replica is not the owner any more.
@@ -116,7 +112,7 @@ func (t *tenure) lost(l unitLease, identity string) bool {
 	if t.rank == 0 || l.rank <= t.rank {
 		return false // known before this replica has written it
 	}
-	return l.deleted || l.holder != identity || l.epoch != t.epoch
+	return l.deleted || l.holder != identity || l.epoch != t.state.Epoch
 }
 
 // serve takes the unit, runs it until the tenure ends, and releases it.
@@ -164,14 +160,13 @@ func (t *tenure) pauses() wait.Backoff {
 
 // run calls RunUnit. The error is errStale if the sink has reported that.
 func (t *tenure) run(work Work) error {
-	_, _, epoch, _, _ := t.now()
 	ctx, halt := context.WithCancelCause(t.ctx)
 	defer halt(nil)
 	t.mu.Lock()
 	t.halt, t.stored = halt, 0
 	t.mu.Unlock()
 	t.enter(Running)
-	err := work.RunUnit(context.WithValue(informer.WithEpoch(ctx, epoch), staleKey{}, t.stale), t.unit)
+	err := work.RunUnit(context.WithValue(informer.WithEpoch(ctx, t.now().Epoch), staleKey{}, t.stale), t.unit)
 	if errors.Is(context.Cause(ctx), errStale) || errors.Is(err, ErrStaleEpoch) {
 		return errStale
 	}
@@ -192,8 +187,8 @@ func (t *tenure) failed(err error) {
 		err = errors.New("RunUnit has returned before its context has ended")
 	}
 	t.mu.Lock()
-	t.err = err
-	t.restarts++
+	t.state.Err = err
+	t.state.Restarts++
 	t.mu.Unlock()
 	t.enter(Waiting)
 }
@@ -202,9 +197,9 @@ func (t *tenure) failed(err error) {
 // is not the owner, or the tenure ends.
 func (t *tenure) raise(ledger *ledger) bool {
 	t.mu.Lock()
-	epoch, stored := t.epoch, t.stored
-	t.restarts++
-	t.err = ErrStaleEpoch
+	epoch, stored := t.state.Epoch, t.stored
+	t.state.Restarts++
+	t.state.Err = ErrStaleEpoch
 	t.rank = 0
 	t.mu.Unlock()
 	t.enter(Waiting)
@@ -237,10 +232,9 @@ func (t *tenure) release(ledger *ledger) {
 		return
 	}
 	t.enter(Releasing)
-	_, _, epoch, _, _ := t.now()
 	term := ledger.mayRelease()
 	for conflicts := 0; term != nil && term.ctx.Err() == nil; {
-		err := ledger.release(term.ctx, t.name, epoch)
+		err := ledger.release(term.ctx, t.name, t.now().Epoch)
 		if err == nil || errors.As(err, new(errNotOwner)) {
 			ledger.mayRelease()
 			return

@@ -17,7 +17,7 @@ var errTermOver = errors.New("the member lease was not renewed in time")
 // client-go's own deadline counts from the answer, which may be late.
 type terms struct {
 	deadline time.Duration
-	changed  func() // a term has begun or ended
+	changed  func() // a term has begun or ended; called with mu held
 
 	mu      sync.Mutex
 	current *term
@@ -35,59 +35,41 @@ type term struct {
 
 // renewed extends the term, or begins one. The renewal was sent at a time, and has succeeded.
 func (t *terms) renewed(sent time.Time) {
-	until := sent.Add(t.deadline)
-	if t.extend(until) {
-		t.changed()
-	}
-}
-
-// extend reports whether a term has begun.
-func (t *terms) extend(until time.Time) (begun bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
+	now, until := time.Now(), sent.Add(t.deadline)
 	if t.current != nil && !now.Before(t.current.until) {
 		// The process was paused, and the timer comes later.
 		t.current.end(errTermOver)
 		t.current, t.moved = nil, now
 	}
-	if !now.Before(until) {
-		return false
+	switch c := t.current; {
+	case !now.Before(until): // the answer came too late
+	case c == nil:
+		c = &term{since: now, until: until}
+		c.ctx, c.end = context.WithCancelCause(context.Background())
+		c.timer = time.AfterFunc(until.Sub(now), func() { t.expire(c) })
+		t.current, t.moved = c, now
+		t.changed()
+	case until.After(c.until):
+		c.until = until
+		c.timer.Reset(until.Sub(now))
 	}
-	if c := t.current; c != nil {
-		if until.After(c.until) {
-			c.until = until
-			c.timer.Reset(until.Sub(now))
-		}
-		return false
-	}
-	c := &term{since: now, until: until}
-	c.ctx, c.end = context.WithCancelCause(context.Background())
-	c.timer = time.AfterFunc(until.Sub(now), func() { t.expire(c) })
-	t.current, t.moved = c, now
-	return true
 }
 
 // expire ends a term unless it was extended while its timer fired.
 func (t *terms) expire(c *term) {
-	if t.expired(c) {
-		t.changed()
-	}
-}
-
-func (t *terms) expired(c *term) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if left := time.Until(c.until); left > 0 {
 		c.timer.Reset(left)
-		return false
+		return
 	}
 	c.end(errTermOver)
-	if t.current != c {
-		return false
+	if t.current == c {
+		t.current, t.moved = nil, time.Now()
+		t.changed()
 	}
-	t.current, t.moved = nil, time.Now()
-	return true
 }
 
 // get returns the present term; nil if there is none.
