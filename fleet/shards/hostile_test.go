@@ -263,33 +263,27 @@ func (w *world) memberLease(r *replica) string {
 	return ""
 }
 
-func TestEpochThatSomebodySetsBack(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
-		a := w.start("a")
-		w.covered(settled)
-		name := a.Status().Units[0].Lease
-		for range 3 {
-			w.edit(name, func(l *coordinationv1.Lease) { l.Annotations["rvinformer.dev/epoch"] = "0" })
-			time.Sleep(settled)
-			w.covered(0)
-		}
-		require.Len(t, w.epochs[w.units[0]], 4)
-		w.increasing()
-		w.end(a)
-	})
-}
-
-func TestEpochThatSomebodyRemoves(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
-		a := w.start("a")
-		w.covered(settled)
-		w.edit(a.Status().Units[0].Lease, func(l *coordinationv1.Lease) { delete(l.Annotations, "rvinformer.dev/epoch") })
-		time.Sleep(settled)
-		w.covered(0)
-		require.Len(t, w.epochs[w.units[0]], 2)
-		w.increasing()
-		w.end(a)
-	})
+func TestEpochThatSomebodyChanges(t *testing.T) {
+	for how, change := range map[string]func(*coordinationv1.Lease){
+		"set back": func(l *coordinationv1.Lease) { l.Annotations["rvinformer.dev/epoch"] = "0" },
+		"removed":  func(l *coordinationv1.Lease) { delete(l.Annotations, "rvinformer.dev/epoch") },
+	} {
+		t.Run(how, func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, w *world) {
+				a := w.start("a")
+				w.covered(settled)
+				name := a.Status().Units[0].Lease
+				for range 3 {
+					w.edit(name, change)
+					time.Sleep(settled)
+					w.covered(0)
+				}
+				require.Len(t, w.epochs[w.units[0]], 4)
+				w.increasing()
+				w.end(a)
+			})
+		})
+	}
 }
 
 func TestEpochThatIsTheLastIsAProblem(t *testing.T) {

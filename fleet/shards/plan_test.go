@@ -101,11 +101,6 @@ func TestPlanDependsOnSetsAlone(t *testing.T) {
 	})
 }
 
-func TestPlanOfNobody(t *testing.T) {
-	require.Equal(t, []int{nobody, nobody}, share(nil, manyUnits(2)))
-	require.Empty(t, share(manyMembers(2), nil))
-}
-
 // The bound makes some units move between the members of before: those that had no room at their
 // first choice, and now have.
 func TestJoinMovesItsShare(t *testing.T) {
@@ -140,20 +135,6 @@ func TestRestartedReplicaGetsTheSameUnits(t *testing.T) {
 	require.Equal(t, share([]string{"a_1", "b_1", "c_1"}, units), share([]string{"a_1", "b_2", "c_1"}, units))
 }
 
-func TestHeavyUnitsAreSpread(t *testing.T) {
-	units := manyUnits(30)
-	for i := range 6 {
-		units[i].weight = 1024
-	}
-	heavy := make([]int, 3)
-	for i, owner := range share(manyMembers(3), units) {
-		if units[i].weight > 1 {
-			heavy[owner]++
-		}
-	}
-	require.Equal(t, []int{2, 2, 2}, heavy)
-}
-
 func TestWeightsAreRounded(t *testing.T) {
 	for weight, want := range map[int64]int64{-1: 0, 0: 0, 1: 1, 2: 2, 3: 4, 1000: 1024, 1024: 1024, 1025: 2048, 1 << 50: maxWeight} {
 		require.Equal(t, want, rounded(weight), weight)
@@ -163,16 +144,5 @@ func TestWeightsAreRounded(t *testing.T) {
 		want              bool
 	}{{0, 1024, false}, {5, 0, true}, {1024, 1024, false}, {1500, 1024, false}, {1600, 1024, true}, {300, 1024, false}, {256, 1024, true}} {
 		require.Equal(t, c.want, differs(c.weight, c.published), c)
-	}
-}
-
-func BenchmarkPlan(b *testing.B) {
-	for _, c := range []struct{ members, units int }{{3, 500}, {200, 25000}} {
-		b.Run(fmt.Sprintf("%dx%d", c.members, c.units), func(b *testing.B) {
-			members, units := manyMembers(c.members), manyUnits(c.units)
-			for b.Loop() {
-				share(members, units)
-			}
-		})
 	}
 }
