@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -271,10 +272,5 @@ func (f *Fleet) known(ctx context.Context, u Unit) (known []schema.GroupVersionR
 }
 
 func sortedNames[V any](of map[schema.GroupResource]V) []schema.GroupResource {
-	names := make([]schema.GroupResource, 0, len(of))
-	for name := range of {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, compareResources)
-	return names
+	return slices.SortedFunc(maps.Keys(of), compareResources)
 }

@@ -66,7 +66,7 @@ func (c *cluster) statusLocked() Cluster {
 		Name: c.name, Server: c.config.Host, State: c.log.state, Since: c.log.since, Discovered: c.log.answered,
 		LastError: c.log.err, LastErrorTime: c.log.failed, Units: len(c.units), Synced: c.hasSyncedLocked(),
 	}
-	for _, u := range sortedRuns(c.units) {
+	for _, u := range slices.SortedFunc(maps.Values(c.units), func(a, b *run) int { return a.unit.Compare(b.unit) }) {
 		for _, err := range u.missing {
 			if !slices.ContainsFunc(s.Missing, func(other error) bool { return other.Error() == err.Error() }) {
 				s.Missing = append(s.Missing, err)
@@ -86,15 +86,6 @@ func (c *cluster) statusLocked() Cluster {
 		}
 	}
 	return s
-}
-
-func sortedRuns(units map[Unit]*run) []*run {
-	runs := make([]*run, 0, len(units))
-	for _, r := range units {
-		runs = append(runs, r)
-	}
-	slices.SortFunc(runs, func(a, b *run) int { return a.unit.Compare(b.unit) })
-	return runs
 }
 
 // HasSynced reports whether the clusters of these names, or all if there are none, have synced: see
