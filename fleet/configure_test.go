@@ -23,6 +23,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // An error of Configure, a panic of it, and a configuration that cannot work: each is shown, tried
@@ -139,15 +140,13 @@ func TestGoneBeforeUnitIsFollowedIsAskedAgain(t *testing.T) {
 	} {
 		bubbleRun(t, name, func(t *testing.T) {
 			var lists, asked atomic.Int32
-			east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if strings.HasSuffix(r.URL.Path, "/gadgets") && lists.Add(1) <= 5 {
-						other(w, r)
-						return
-					}
-					server.ServeHTTP(w, r)
-				})
-			}})
+			east := serve(t, informertest.Options{Wrap: harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/gadgets") && lists.Add(1) <= 5 {
+					other(w, r)
+					return false
+				}
+				return true
+			})})
 			m := newMirror()
 			m.objects[place{"east", gadgets.GroupResource()}] = map[string]string{"default/a": "5"}
 			f := newFleet(t, m, fleet.Config{
@@ -188,16 +187,7 @@ func TestGoneWithCheckpoint(t *testing.T) {
 					},
 				})
 				require.NoError(t, f.Add("east", east.Config()))
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					f.Run(ctx)
-				}()
-				return func() {
-					cancel()
-					<-ended
-				}
+				return start(t, f.Run)
 			}
 			stop := follow()
 			time.Sleep(2 * time.Minute)

@@ -21,6 +21,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 var (
@@ -276,15 +277,10 @@ func TestPartlyBrokenDiscovery(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var broken atomic.Bool
 		broken.Store(true)
-		east := serve(t, informertest.Options{Resources: append(small(), served(gadgetsV2)), Wrap: func(server http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if broken.Load() && r.URL.Path == "/apis/example.com/v1" {
-					http.Error(w, "the backend is away", http.StatusServiceUnavailable)
-					return
-				}
-				server.ServeHTTP(w, r)
-			})
-		}})
+		refusing := harness.Refusing(http.StatusServiceUnavailable, func(r *http.Request) bool {
+			return broken.Load() && r.URL.Path == "/apis/example.com/v1"
+		})
+		east := serve(t, informertest.Options{Resources: append(small(), served(gadgetsV2)), Wrap: refusing})
 		create(t, east, widgets, "a")
 		create(t, east, pods, "a")
 		m := newMirror()
@@ -370,13 +366,9 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 	} {
 		bubbleRun(t, name, func(t *testing.T) {
 			var hidden atomic.Bool
-			east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if !hidden.Load() || !hide(w, r) {
-						server.ServeHTTP(w, r)
-					}
-				})
-			}})
+			east := serve(t, informertest.Options{Wrap: harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				return !hidden.Load() || !hide(w, r)
+			})})
 			create(t, east, pods, "a")
 			create(t, east, widgets, "a")
 			m := newMirror()
@@ -411,20 +403,19 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 func TestOneBadAnswerEndsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var bad atomic.Int32
-		east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				switch {
-				case r.URL.Path == "/apis" && bad.Load() == 1:
-					bad.Store(2)
-					fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
-				case bad.Load() == 2 && r.URL.Query().Get("limit") == "1":
-					bad.Store(3)
-					http.NotFound(w, r)
-				default:
-					server.ServeHTTP(w, r)
-				}
-			})
-		}})
+		east := serve(t, informertest.Options{Wrap: harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case r.URL.Path == "/apis" && bad.Load() == 1:
+				bad.Store(2)
+				fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+			case bad.Load() == 2 && r.URL.Query().Get("limit") == "1":
+				bad.Store(3)
+				http.NotFound(w, r)
+			default:
+				return true
+			}
+			return false
+		})})
 		create(t, east, widgets, "a")
 		m := newMirror()
 		f := newFleet(t, m, fleet.Config{})
@@ -474,15 +465,11 @@ func TestBrokenDiscoveryAmidChangeOfVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var broken atomic.Bool
 		var preferred atomic.Pointer[string]
+		refusing := harness.Refusing(http.StatusServiceUnavailable, func(r *http.Request) bool {
+			return broken.Load() && strings.HasPrefix(r.URL.Path, "/apis/example.com/")
+		})
 		east := serve(t, informertest.Options{Resources: append(withDefinitions(), served(gadgets)), Wrap: func(server http.Handler) http.Handler {
-			server = preferring(&preferred)(server)
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if broken.Load() && strings.HasPrefix(r.URL.Path, "/apis/example.com/") {
-					http.Error(w, "the backend is away", http.StatusServiceUnavailable)
-					return
-				}
-				server.ServeHTTP(w, r)
-			})
+			return refusing(preferring(&preferred)(server))
 		}})
 		create(t, east, gadgets, "a", "b")
 		m := newMirror()
