@@ -62,8 +62,6 @@ type life struct {
 	stop <-chan struct{}
 	// failed is how the informer failed when it ended.
 	failed failing
-	// awaiting are the callers that wait for the end of several lives.
-	awaiting []*countdown
 }
 
 func newLife(key Key, t Transform) *life {
@@ -91,10 +89,6 @@ func (l *life) active() bool { return l.stage == queued || l.stage == running }
 func (l *life) end() {
 	l.stage, l.informer = ended, nil
 	close(l.done)
-	for _, c := range l.awaiting {
-		c.count()
-	}
-	l.awaiting = nil
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -104,28 +98,4 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// countdown closes a channel when some lives have ended. It needs the factory's lock.
-type countdown struct {
-	left int
-	done chan struct{}
-}
-
-func (c *countdown) count() {
-	if c.left--; c.left == 0 {
-		close(c.done)
-	}
-}
-
-// allDone returns a channel that is closed when all lives have ended. It needs the
-// factory's lock.
-func allDone(lives []*life) <-chan struct{} {
-	lives = slices.DeleteFunc(slices.Clone(lives), func(l *life) bool { return l.stage == ended })
-	c := &countdown{left: len(lives) + 1, done: make(chan struct{})}
-	for _, l := range lives {
-		l.awaiting = append(l.awaiting, c)
-	}
-	c.count()
-	return c.done
 }

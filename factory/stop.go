@@ -37,7 +37,25 @@ func (f *Factory) removeLocked(which func(*life) bool) (ended <-chan struct{}) {
 	for _, l := range removed {
 		f.dropLocked(l)
 	}
-	return allDone(removed)
+	return f.allDoneLocked(removed)
+}
+
+// allDoneLocked returns a channel that is closed when all lives have ended. A goroutine waits for those
+// that have not.
+func (f *Factory) allDoneLocked(lives []*life) <-chan struct{} {
+	lives = slices.DeleteFunc(lives, func(l *life) bool { return l.stage == ended })
+	if len(lives) == 0 {
+		return closed
+	}
+	done := make(chan struct{})
+	f.goLocked(func() {
+		defer f.returned()
+		defer close(done)
+		for _, l := range lives {
+			<-l.done
+		}
+	})
+	return done
 }
 
 // dropLocked stops a life and forgets it.
