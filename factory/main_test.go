@@ -77,23 +77,29 @@ func (d stubDone) Name() string          { return "stub" }
 func (d stubDone) Done() <-chan struct{} { return d.s.synced }
 
 // versionsStub is a stub as an informer.ResourceVersionInformer.
-type versionsStub struct{ *stub }
+type versionsStub struct {
+	*stub
+	noVersions
+}
 
-func (versionsStub) Status() informer.Status { return informer.Status{} }
+// noVersions has what an informer.ResourceVersionInformer has beside that of a stub.
+type noVersions struct{}
 
-func (versionsStub) Audit(context.Context, informer.AuditOptions) (informer.AuditReport, error) {
+func (noVersions) Status() informer.Status { return informer.Status{} }
+
+func (noVersions) Audit(context.Context, informer.AuditOptions) (informer.AuditReport, error) {
 	return informer.AuditReport{}, nil
 }
 
-func (versionsStub) WaitUntil(context.Context, string) error { return nil }
+func (noVersions) WaitUntil(context.Context, string) error { return nil }
 
-func (versionsStub) Redeliver(context.Context, informer.RedeliverOptions) error { return nil }
+func (noVersions) Redeliver(context.Context, informer.RedeliverOptions) error { return nil }
 
-func (versionsStub) DeadLetters() []informer.DeadLetter    { return nil }
-func (versionsStub) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
+func (noVersions) DeadLetters() []informer.DeadLetter    { return nil }
+func (noVersions) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
 
 func alwaysVersions(s *stub) factory.NewResourceVersionInformerFunc {
-	return func() informer.ResourceVersionInformer { return versionsStub{s} }
+	return func() informer.ResourceVersionInformer { return versionsStub{stub: s} }
 }
 
 // always makes a newFunc that returns i.

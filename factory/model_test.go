@@ -407,7 +407,7 @@ func someLease(f *factory.Factory, p place, c *counted) (start func() error, rel
 	if p.versions() {
 		lease, err := f.AcquireResourceVersion(p.resource, p.options(), func() informer.ResourceVersionInformer {
 			f.Statuses()
-			return countedVersions{c}
+			return countedVersions{counted: c}
 		})
 		if err != nil {
 			return nil, nil, err
@@ -441,20 +441,10 @@ func (c *counted) RunWithContext(ctx context.Context) {
 }
 
 // countedVersions sees whether others of its key run.
-type countedVersions struct{ *counted }
-
-func (countedVersions) Status() informer.Status { return informer.Status{} }
-
-func (countedVersions) Audit(context.Context, informer.AuditOptions) (informer.AuditReport, error) {
-	return informer.AuditReport{}, nil
+type countedVersions struct {
+	*counted
+	noVersions
 }
-
-func (countedVersions) WaitUntil(context.Context, string) error { return nil }
-
-func (countedVersions) Redeliver(context.Context, informer.RedeliverOptions) error { return nil }
-
-func (countedVersions) DeadLetters() []informer.DeadLetter    { return nil }
-func (countedVersions) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
 
 func (c countedVersions) RunWithContext(ctx context.Context) {
 	if c.others.Load() != 0 {

@@ -2,7 +2,6 @@ package factory_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,41 +10,6 @@ import (
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/informertest"
 )
-
-// A server that does not answer does not block requests, releases, or informers of other servers.
-func TestDeadServerBlocksNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dead := informertest.NewServer(informertest.Options{InMemory: true})
-		defer dead.Close()
-		alive := informertest.NewServer(informertest.Options{InMemory: true})
-		defer alive.Close()
-		dead.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch", "watch-list", "get"}}, Effect: informertest.Hang()})
-		f := factory.New()
-		for round := range 3 {
-			for cluster, s := range map[string]*informertest.Server{"dead": dead, "alive": alive} {
-				_, err := f.Acquire(pods, factory.InformerOptions{Cluster: cluster}, dynamicFunc(t, s, pods))
-				require.NoError(t, err)
-				lease, err := f.AcquireResourceVersion(pods, factory.InformerOptions{Cluster: cluster}, versionsFunc(t, s, pods, &tally{}))
-				require.NoError(t, err)
-				f.Start(nil)
-				if cluster == "alive" {
-					ends(t, lease.Informer.HasSyncedChecker().Done(), "the first list of the server that answers")
-				} else {
-					synctest.Wait()
-					require.Equal(t, informer.PhaseListing, lease.Status().Phase)
-					require.False(t, f.WaitForCacheSync(closedChannel()))
-				}
-			}
-			if round < 2 {
-				ends(t, f.StopCluster("dead"), "the end of informers of a dead server")
-				require.Len(t, f.Statuses(), 2)
-			}
-		}
-		begin := time.Now()
-		f.Shutdown()
-		require.Less(t, time.Since(begin), time.Second)
-	})
-}
 
 // No function of a factory waits for a server, whatever it does: no time passes in them. What is
 // told to stop ends.

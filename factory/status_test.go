@@ -284,19 +284,6 @@ func TestWatchErrorHandlerOfNewFunc(t *testing.T) {
 	}
 }
 
-// Where newFunc sets none, the factory's is there.
-func TestWatchErrorHandlerWhereThereIsNone(t *testing.T) {
-	bubble(t, informertest.Options{Wrap: forbidden("pods")}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
-		defer f.Shutdown()
-		lease, err := f.Acquire(pods, factory.InformerOptions{}, dynamicFunc(t, s, pods))
-		require.NoError(t, err)
-		require.NoError(t, lease.Start())
-		time.Sleep(time.Minute)
-		require.Equal(t, factory.ErrorForbidden, lease.Status().ErrorClass())
-	})
-}
-
 func TestNoteWatchErrorOutsideOfAFactory(t *testing.T) {
 	r := cache.NewReflector(&cache.ListWatch{}, &corev1.Pod{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0)
 	require.NotPanics(t, func() { factory.NoteWatchError(t.Context(), r, io.EOF) })
