@@ -74,20 +74,6 @@ func TestWhenACallIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A negative MaxRetries is for ever.
-func TestRetriesForEver(t *testing.T) {
-	bubble(t, func(w *world) {
-		w.create("a/1")
-		x := target{before: refusing(20, "upsert")}
-		var gone givenUp
-		defer start(&controller.Controller{Resource: x.of(w.shared()), MaxRetries: -1, OnGiveUp: gone.add})()
-		time.Sleep(7 * 24 * time.Hour)
-		require.Len(w, x.told(), 21)
-		require.Equal(w, w.has(), x.has())
-		require.Empty(w, gone.list())
-	})
-}
-
 // Bug f of S4: what has failed was counted for what came later, and had to wait as long.
 func TestANewerEventStartsAnew(t *testing.T) {
 	bubble(t, func(w *world) {

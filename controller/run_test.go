@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -598,7 +599,7 @@ func TestBothComeToTheSame(t *testing.T) {
 			}
 			switch {
 			case n%50 == 49:
-				w.unseen(func() { w.update(slices.Sorted(keysOf(w.has()))[0], fmt.Sprint(n, "unseen")) })
+				w.unseen(func() { w.update(slices.Sorted(maps.Keys(w.has()))[0], fmt.Sprint(n, "unseen")) })
 			case n%5 == 0:
 				time.Sleep(time.Duration(n) * time.Millisecond)
 			}
@@ -606,14 +607,4 @@ func TestBothComeToTheSame(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		require.Equal(t, w.has(), x.has())
 	})
-}
-
-func keysOf(m map[string]string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }

@@ -68,32 +68,6 @@ func TestStorelessUpsertAndDelete(t *testing.T) {
 	})
 }
 
-// What waits is the newest state of each key, once.
-func TestStorelessEventsOfAKeyAreOneItem(t *testing.T) {
-	bubble(t, func(w *world) {
-		w.create("a/1")
-		busy := make(chan struct{})
-		x := target{before: func(call string) error {
-			if call == "upsert a/1=1" {
-				<-busy
-			}
-			return nil
-		}}
-		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{})})()
-		synctest.Wait()
-		for i := range 10 {
-			w.update("a/1", fmt.Sprint(i+2))
-			synctest.Wait()
-		}
-		w.create("a/2")
-		w.remove("a/2")
-		synctest.Wait()
-		close(busy)
-		synctest.Wait()
-		require.Equal(w, []string{"upsert a/1=1", "upsert a/1=11"}, x.told(), "a/2 came and went")
-	})
-}
-
 // What has failed is tried again with the newest object. It is acknowledged once it was
 // done, and HasSynced waits for that.
 func TestStorelessAcknowledgesWhatIsDone(t *testing.T) {
@@ -168,22 +142,6 @@ func TestStorelessIsAcknowledgedAfterTheHook(t *testing.T) {
 		synctest.Wait()
 		require.Equal(w, 1, storage.Len())
 		require.True(w, c.HasSynced())
-	})
-}
-
-// With a MaxRetries that is negative, and a failure for ever, nothing of the others is
-// held up.
-func TestStorelessRetriesForEver(t *testing.T) {
-	bubble(t, func(w *world) {
-		w.create("a/1", "a/2")
-		x := target{before: refusing(100, "upsert a/1", "delete a/1")}
-		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{}), MaxRetries: -1})()
-		time.Sleep(10 * time.Minute)
-		w.update("a/2", "2")
-		synctest.Wait()
-		require.Equal(w, map[string]string{"a/2": "2"}, x.has())
-		time.Sleep(2 * time.Hour)
-		require.Equal(w, w.has(), x.has())
 	})
 }
 
