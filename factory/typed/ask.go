@@ -13,6 +13,7 @@ import (
 
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/objectcache"
 )
 
 // ask is what a factory asks its registry for.
@@ -34,9 +35,11 @@ func (f *Factory) accessed(example runtime.Object, generated internalinterfaces.
 	}
 	if opts := f.objectsFor(a.kind.goType); opts != nil {
 		a.opts.Variant = strings.TrimPrefix(a.opts.Variant+", "+variantOf(opts), ", ")
-		a.newFunc = func() cache.SharedIndexInformer { return f.encoded(a, example, *opts) }
+		a.newFunc = func() cache.SharedIndexInformer { return f.cached(a, example, false, *opts) }
 	} else if f.lists != nil {
-		a.newFunc = func() cache.SharedIndexInformer { return f.decoded(a, example) }
+		a.newFunc = func() cache.SharedIndexInformer {
+			return f.cached(a, example, !f.protobuf, objectcache.Options{Decoded: true, Identifier: f.informerName.WithResource(a.resource)})
+		}
 	} else {
 		a.newFunc = func() cache.SharedIndexInformer {
 			if f.client == nil {

@@ -12,100 +12,10 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/factory/typed"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/objectcache"
 )
-
-// paged has the informers of a factory read their lists in pages of so many objects.
-func paged(objects int64) typed.SharedInformerOption {
-	return typed.WithObjectCache(objectcache.Options{Decoded: true, ListMode: informer.ListModePaged, WatchListPageSize: objects})
-}
-
-// When later pages expire again and again, all is listed at once.
-func TestExpiredPageMakesTheListWhole(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		for _, name := range []string{"a", "b", "c", "d"} {
-			create(t, s, name)
-		}
-		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, Page: informertest.LaterPages}, Effect: informertest.Status(410)})
-		f := over(s, paged(3))
-		i := f.Core().V1().Pods().Informer()
-		defer started(t, f)()
-		require.Len(t, keys(i), 4)
-		var lists []string
-		for _, r := range s.Requests() {
-			if r.Verb == "list" {
-				what := "page"
-				switch {
-				case r.Options.Continue != "":
-					what = "later page"
-				case r.Options.Limit == 0:
-					what = "all"
-				}
-				lists = append(lists, what)
-			}
-		}
-		require.Equal(t, []string{"page", "later page", "page", "later page", "all"}, lists)
-	})
-}
-
-// Pages that go round in a circle are given up, and the list is taken whole.
-func TestCircularPagesMakeTheListWhole(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		for _, name := range []string{"a", "b", "c", "d"} {
-			create(t, s, name)
-		}
-		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.RepeatToken()})
-		f := over(s, paged(1))
-		i := f.Core().V1().Pods().Informer()
-		defer started(t, f)()
-		require.Len(t, keys(i), 4)
-		require.LessOrEqual(t, len(s.Requests()), 8)
-	})
-}
-
-// An event that cannot be read, however often, is made up for by a list.
-func TestUnreadableEventIsListed(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Garbage(1)})
-		f := over(s)
-		i := f.Core().V1().Pods().Informer()
-		stop := started(t, f)
-		time.Sleep(time.Second)
-		create(t, s, "one")
-		time.Sleep(5 * time.Minute)
-		require.Equal(t, []string{"default/one"}, keys(i))
-		stop()
-	})
-}
-
-// The same version is not the same object if the UID differs: a server that was restored gives its
-// versions anew.
-func TestSameVersionOfAnotherObject(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		backup := s.Backup()
-		create(t, s, "one", "life", "first")
-		f := over(s)
-		lister := f.Core().V1().Pods().Lister().Pods("default")
-		stop := started(t, f)
-		before, err := lister.Get("one")
-		require.NoError(t, err)
-		relist(s, func() {
-			s.Restore(backup)
-			create(t, s, "one", "life", "second")
-			create(t, s, "two")
-		})
-		after, err := lister.Get("one")
-		require.NoError(t, err)
-		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
-		require.NotEqual(t, before.UID, after.UID)
-		require.Equal(t, "second", after.Labels["life"])
-		stop()
-	})
-}
 
 // A list under way is waited for: after Shutdown nothing calls the transform any more.
 func TestShutdownWaitsForTheList(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -114,13 +115,13 @@ func (s *settings) objectsFor(t reflect.Type) *objectcache.Options {
 	return s.objects
 }
 
-// encoded makes an informer that keeps its objects encoded.
-func (f *Factory) encoded(a ask, example runtime.Object, opts objectcache.Options) cache.SharedIndexInformer {
-	return f.cached(a, example, f.lists.ForResource(a.opts.Namespace, a.resource), opts)
-}
-
-// cached makes an objectcache.Informer.
-func (f *Factory) cached(a ask, example runtime.Object, lw cache.ListerWatcher, opts objectcache.Options) cache.SharedIndexInformer {
+// cached makes an objectcache.Informer that lists and watches over the connections of the factory's
+// rest.Config.
+func (f *Factory) cached(a ask, example runtime.Object, inJSON bool, opts objectcache.Options) cache.SharedIndexInformer {
+	lw := f.lists.ForResource(a.opts.Namespace, a.resource)
+	if inJSON {
+		lw = server.Of(lw).InJSON()
+	}
 	opts.Name = strings.TrimPrefix(fmt.Sprintf("%s %v", opts.Name, a.resource.GroupResource()), " ")
 	opts.ResyncPeriod, opts.Transform = f.resync(a.kind.goType), f.transform
 	opts.Indexers = maps.Clone(opts.Indexers)

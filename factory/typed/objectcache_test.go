@@ -2,7 +2,6 @@ package typed_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -104,36 +103,6 @@ func TestListersOverAnObjectCache(t *testing.T) {
 			require.True(t, informer.IsStopped())
 		})
 	}
-}
-
-// A list decodes nothing that has not changed.
-func TestListOfAnObjectCacheThatHasIt(t *testing.T) {
-	for name, opts := range encodings {
-		bubbleRun(t, name, opts, func(t *testing.T, s *informertest.Server) {
-			for n := range 20 {
-				create(t, s, fmt.Sprint("old-", n))
-			}
-			f := cached(s, objectcache.Options{})
-			informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
-			stop := started(t, f)
-			decoded, listed := informer.Store().Decoded(), lists(s)
-			relist(s, func() { create(t, s, "new") })
-			require.Greater(t, lists(s), listed)
-			require.Equal(t, 21, informer.Store().Len())
-			require.LessOrEqual(t, informer.Store().Decoded(), decoded+1)
-			stop()
-		})
-	}
-}
-
-// lists counts the lists that a server was asked for, of any kind.
-func lists(s *informertest.Server) (n int) {
-	for _, r := range s.Requests() {
-		if r.Verb == "list" || r.Options.SendInitialEvents != nil {
-			n++
-		}
-	}
-	return n
 }
 
 func names(pods []*corev1.Pod) (names []string) {
@@ -291,34 +260,6 @@ func TestObjectCacheRefuses(t *testing.T) {
 	})
 }
 
-// An informer that was stopped is succeeded by another, which answers from the objects of the
-// stopped one until it starts.
-func TestSuccessorOfAnObjectCache(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		create(t, s, "one")
-		f := cached(s, objectcache.Options{})
-		first := f.Core().V1().Pods().Informer()
-		stop := make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
-		close(stop)
-		synctest.Wait()
-		require.True(t, first.IsStopped())
-		create(t, s, "two")
-		second := f.Core().V1().Pods()
-		require.NotSame(t, typed.ObjectCache(first), typed.ObjectCache(second.Informer()))
-		_, err := second.Lister().Pods("default").Get("one")
-		require.NoError(t, err)
-		stop = make(chan struct{})
-		f.Start(stop)
-		synced(t, f)
-		_, err = second.Lister().Pods("default").Get("two")
-		require.NoError(t, err)
-		close(stop)
-		f.Shutdown()
-	})
-}
-
 // Resyncs come in the period of the factory, and its watch error handler learns what goes wrong.
 func TestResyncsAndErrorsOfAnObjectCache(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
@@ -356,33 +297,6 @@ func TestBrokenAnswersOfAnObjectCacheLoseNothing(t *testing.T) {
 			})
 		}
 	}
-}
-
-// An object of a list that cannot be read is reported, and the rest goes on. The next list has it.
-func TestUnreadableObjectOfAnObjectCache(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		for n := range 5 {
-			create(t, s, fmt.Sprint("old-", n))
-		}
-		fault, err := informertest.ParseFault("list garbage=1 times=1")
-		require.NoError(t, err)
-		s.Inject(fault)
-		var failed []error
-		f := cached(s, objectcache.Options{ListMode: informer.ListModePaged, ErrorHandler: func(_ *informer.Reflector, err error) { failed = append(failed, err) }})
-		i := f.Core().V1().Pods().Informer()
-		told := handles(t, i)
-		stop := started(t, f)
-		synctest.Wait()
-		require.Len(t, keys(i), 4)
-		status := typed.ObjectCache(i).Status()
-		require.EqualValues(t, 1, status.Skipped)
-		var item *informer.ItemError
-		require.ErrorAs(t, errors.Join(failed...), &item)
-		relist(s, func() { create(t, s, "new") })
-		require.Len(t, keys(i), 6)
-		require.Equal(t, []int32{6, 0, 0}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
-		stop()
-	})
 }
 
 func TestRandomDaysOfAnObjectCache(t *testing.T) {

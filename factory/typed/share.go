@@ -39,8 +39,6 @@ type share struct {
 	stop <-chan struct{}
 	// closing tells that no handlers are added any more, and that the lease is given back.
 	closing bool
-	// released is what the Release of the lease has returned.
-	released <-chan struct{}
 	// adding counts the handlers that are being added. It grows only with mu, and not when
 	// closing.
 	adding sync.WaitGroup
@@ -183,10 +181,8 @@ func (s *share) startsUntil(stop <-chan struct{}) {
 func (s *share) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closing {
-		s.closing = true
-		s.released = s.lease.Release()
-	}
+	s.closing = true
+	s.lease.Release()
 }
 
 // end gives the lease back and takes the handlers away. It returns when these have returned
@@ -211,7 +207,7 @@ func (s *share) end() {
 		for _, returned := range removed {
 			<-returned
 		}
-		<-s.released
+		<-s.lease.Release() // the channel of the Release of leave
 	})
 }
 

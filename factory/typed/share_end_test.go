@@ -2,6 +2,7 @@ package typed_test
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -243,7 +244,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// A request gets the informer of its own newFunc where the one before has failed.
+// A request gets the informer of its own newFunc where the one before has failed. It is started as any
+// other.
 func TestRequestDoesNotFailWithTheNewFuncOfAnotherOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := typed.New(fake.NewClientset(), 0)
@@ -271,6 +273,10 @@ func TestRequestDoesNotFailWithTheNewFuncOfAnotherOne(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, 1, failed.Load())
 		require.EqualValues(t, 5, made.Load())
+		stop := make(chan struct{})
+		f.Start(stop)
+		require.Equal(t, map[reflect.Type]bool{reflect.TypeFor[*corev1.Secret](): true}, f.WaitForCacheSync(stop))
+		close(stop)
 		f.Shutdown()
 	})
 }

@@ -20,32 +20,6 @@ func relist(s *informertest.Server, meanwhile func()) {
 	time.Sleep(5 * time.Minute)
 }
 
-func TestStreamedInformerFollowsTheServer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		create(t, s, "one", "app", "web")
-		f := over(s)
-		defer f.Shutdown()
-		stop := make(chan struct{})
-		defer close(stop)
-		informer := f.Core().V1().Pods()
-		lister := informer.Lister()
-		f.Start(stop)
-		synced(t, f)
-		one, err := lister.Pods("default").Get("one")
-		require.NoError(t, err)
-		require.Equal(t, "web", one.Labels["app"])
-		require.NotEmpty(t, one.UID)
-		require.Empty(t, one.Kind)
-
-		create(t, s, "two")
-		time.Sleep(time.Second)
-		require.ElementsMatch(t, []string{"default/one", "default/two"}, keys(informer.Informer()))
-		require.NoError(t, s.Delete(pods, "default", "one"))
-		time.Sleep(time.Second)
-		require.ElementsMatch(t, []string{"default/two"}, keys(informer.Informer()))
-	})
-}
-
 // A list that shows an object unchanged gives the informer the object that it has.
 func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {

@@ -16,6 +16,7 @@ import (
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/factory/typed"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/objectcache"
 )
 
 // has is what each way of asking a factory for its pods answers.
@@ -44,16 +45,23 @@ func TestStoppedFactoryAnswersFromWhatItHad(t *testing.T) {
 		},
 		"its registry stops it": func(_ context.CancelFunc, _ *typed.Factory, r *factory.Factory) { <-r.StopCluster("") },
 	} {
-		for _, stream := range []bool{false, true} {
-			bubbleRun(t, fmt.Sprintf("%s/stream=%t", name, stream), informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		for form, newFactory := range map[string]func(*informertest.Server, typed.SharedInformerOption) *typed.Factory{
+			"client-go's": func(s *informertest.Server, registry typed.SharedInformerOption) *typed.Factory {
+				return typed.New(client(t, s), 0, registry)
+			},
+			"decoded": func(s *informertest.Server, registry typed.SharedInformerOption) *typed.Factory {
+				return over(s, registry)
+			},
+			"encoded": func(s *informertest.Server, registry typed.SharedInformerOption) *typed.Factory {
+				return cached(s, objectcache.Options{}, registry)
+			},
+		} {
+			bubbleRun(t, name+"/"+form, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 				for n := range 10 {
 					create(t, s, fmt.Sprint(n))
 				}
 				registry := factory.New()
-				f := typed.New(client(t, s), 0, typed.WithFactory(registry))
-				if stream {
-					f = over(s, typed.WithFactory(registry))
-				}
+				f := newFactory(s, typed.WithFactory(registry))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				before := f.Core().V1().Pods().Lister()

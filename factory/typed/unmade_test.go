@@ -1,9 +1,7 @@
 package typed_test
 
 import (
-	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,38 +13,6 @@ import (
 
 	"github.com/rvinformer/informer/factory/typed"
 )
-
-// A request while another one's newFunc is about to panic has an informer that is started as any
-// other.
-func TestInformerAfterOneThatWasNotMade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := typed.New(fake.NewClientset(), 0)
-		calls, goOn := 0, make(chan struct{})
-		newFunc := func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-			if calls++; calls == 1 {
-				<-goOn
-				panic("the first")
-			}
-			return coreinformers.NewSecretInformer(c, "", resync, cache.Indexers{})
-		}
-		go func() {
-			defer func() { _ = recover() }()
-			f.InformerFor(&corev1.Secret{}, newFunc)
-		}()
-		synctest.Wait()
-		go f.InformerFor(&corev1.Secret{}, newFunc)
-		synctest.Wait()
-		close(goOn)
-		synctest.Wait()
-		require.Equal(t, 2, calls)
-
-		stop := make(chan struct{})
-		f.Start(stop)
-		require.Equal(t, map[reflect.Type]bool{reflect.TypeFor[*corev1.Secret](): true}, f.WaitForCacheSync(stop))
-		close(stop)
-		f.Shutdown()
-	})
-}
 
 // Of an object, InformerFor needs the type: a pointer to nothing has one.
 func TestInformerOfAPointerToNothing(t *testing.T) {
