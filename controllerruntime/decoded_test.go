@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,25 +26,7 @@ func TestDecodedCacheAnswersEachRead(t *testing.T) {
 		require.NoError(t, b.cache.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", nodeName))
 		require.NoError(t, b.cache.IndexField(t.Context(), &corev1.Pod{}, "n", func(obj client.Object) []string { return []string{obj.GetLabels()["n"]} }))
 		b.run()
-		for name, list := range map[string]struct {
-			opts []client.ListOption
-			n    int
-		}{
-			"all":                          {nil, 130},
-			"namespace":                    {[]client.ListOption{client.InNamespace("two")}, 30},
-			"labels":                       {[]client.ListOption{client.MatchingLabels{"team": "blue"}}, 13},
-			"labels in a namespace":        {[]client.ListOption{client.MatchingLabels{"team": "blue"}, client.InNamespace("one")}, 10},
-			"index":                        {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two"}}, 30},
-			"two indexes":                  {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two", "n": "7"}}, 1},
-			"two indexes, no object":       {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two", "n": "77"}}, 0},
-			"index in a namespace":         {[]client.ListOption{client.MatchingFields{"n": "7"}, client.InNamespace("one")}, 1},
-			"index, labels, namespace":     {[]client.ListOption{client.MatchingFields{"n": "20"}, client.MatchingLabels{"team": "blue"}, client.InNamespace("two")}, 1},
-			"limit":                        {[]client.ListOption{client.Limit(7)}, 7},
-			"limit beyond one namespace":   {[]client.ListOption{client.Limit(103)}, 103},
-			"limit of objects that match":  {[]client.ListOption{client.Limit(3), client.MatchingLabels{"team": "blue"}}, 3},
-			"nothing":                      {[]client.ListOption{client.MatchingLabels{"team": "red"}}, 0},
-			"limit of more than there are": {[]client.ListOption{client.Limit(99), client.InNamespace("two")}, 30},
-		} {
+		for name, list := range podLists {
 			var pods corev1.PodList
 			require.NoError(t, b.cache.List(t.Context(), &pods, list.opts...), name)
 			require.Len(t, pods.Items, list.n, name)
@@ -60,37 +41,6 @@ func TestDecodedCacheAnswersEachRead(t *testing.T) {
 		for _, fields := range []client.MatchingFields{{"a": "b"}, {"n": "7", "spec.none": "b"}} {
 			require.ErrorContains(t, b.cache.List(t.Context(), &corev1.PodList{}, fields), "does not exist")
 		}
-	})
-}
-
-func TestDecodedCacheReadsEachForm(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
-		b.pods("one", 1)
-		b.start(cache.Options{}, keptDecoded)
-		key := client.ObjectKey{Namespace: "one", Name: "pod-0"}
-		loose := &unstructured.Unstructured{}
-		loose.SetGroupVersionKind(podKind)
-		metadata := &metav1.PartialObjectMetadata{}
-		metadata.SetGroupVersionKind(podKind)
-		for range 2 {
-			for _, obj := range []client.Object{&corev1.Pod{Spec: corev1.PodSpec{Hostname: "of before"}}, loose.DeepCopy(), metadata.DeepCopy()} {
-				require.NoError(t, b.cache.Get(t.Context(), key, obj))
-				require.Equal(t, podKind, obj.GetObjectKind().GroupVersionKind())
-				require.Equal(t, map[string]string{"name": "pod-0", "n": "0", "team": "blue"}, obj.GetLabels())
-				obj.GetLabels()["name"] = "changed by its reader"
-				if p, typed := obj.(*corev1.Pod); typed {
-					require.Empty(t, p.Spec.Hostname)
-				}
-			}
-		}
-		lists := []client.ObjectList{&corev1.PodList{}, &unstructured.UnstructuredList{}, &metav1.PartialObjectMetadataList{}}
-		for _, list := range lists {
-			list.GetObjectKind().SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
-			require.NoError(t, b.cache.List(t.Context(), list))
-		}
-		require.Equal(t, "pod-0", lists[0].(*corev1.PodList).Items[0].Labels["name"])
-		require.Equal(t, "pod-0", lists[1].(*unstructured.UnstructuredList).Items[0].GetLabels()["name"])
-		require.Equal(t, "pod-0", lists[2].(*metav1.PartialObjectMetadataList).Items[0].Labels["name"])
 	})
 }
 

@@ -25,6 +25,27 @@ import (
 
 func nodeName(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} }
 
+// podLists are lists of 100 pods in one namespace and 30 in another, with how many objects they have.
+var podLists = map[string]struct {
+	opts []client.ListOption
+	n    int
+}{
+	"all":                          {nil, 130},
+	"namespace":                    {[]client.ListOption{client.InNamespace("two")}, 30},
+	"labels":                       {[]client.ListOption{client.MatchingLabels{"team": "blue"}}, 13},
+	"labels in a namespace":        {[]client.ListOption{client.MatchingLabels{"team": "blue"}, client.InNamespace("one")}, 10},
+	"index":                        {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two"}}, 30},
+	"two indexes":                  {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two", "n": "7"}}, 1},
+	"two indexes, no object":       {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two", "n": "77"}}, 0},
+	"index in a namespace":         {[]client.ListOption{client.MatchingFields{"n": "7"}, client.InNamespace("one")}, 1},
+	"index, labels, namespace":     {[]client.ListOption{client.MatchingFields{"n": "20"}, client.MatchingLabels{"team": "blue"}, client.InNamespace("two")}, 1},
+	"limit":                        {[]client.ListOption{client.Limit(7)}, 7},
+	"limit beyond one namespace":   {[]client.ListOption{client.Limit(103)}, 103},
+	"limit of objects that match":  {[]client.ListOption{client.Limit(3), client.MatchingLabels{"team": "blue"}}, 3},
+	"nothing":                      {[]client.ListOption{client.MatchingLabels{"team": "red"}}, 0},
+	"limit of more than there are": {[]client.ListOption{client.Limit(99), client.InNamespace("two")}, 30},
+}
+
 func TestListDecodesNothingButWhatMatches(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
 		b.pods("one", 100)
@@ -33,22 +54,7 @@ func TestListDecodesNothingButWhatMatches(t *testing.T) {
 		require.NoError(t, b.cache.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", nodeName))
 		require.NoError(t, b.cache.IndexField(t.Context(), &corev1.Pod{}, "n", func(obj client.Object) []string { return []string{obj.GetLabels()["n"]} }))
 		b.run()
-		for name, list := range map[string]struct {
-			opts []client.ListOption
-			n    int
-		}{
-			"all":                      {nil, 130},
-			"namespace":                {[]client.ListOption{client.InNamespace("two")}, 30},
-			"labels":                   {[]client.ListOption{client.MatchingLabels{"team": "blue"}}, 13},
-			"labels in a namespace":    {[]client.ListOption{client.MatchingLabels{"team": "blue"}, client.InNamespace("one")}, 10},
-			"index":                    {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two"}}, 30},
-			"two indexes":              {[]client.ListOption{client.MatchingFields{"spec.nodeName": "node-two", "n": "7"}}, 1},
-			"index in a namespace":     {[]client.ListOption{client.MatchingFields{"n": "7"}, client.InNamespace("one")}, 1},
-			"index, labels, namespace": {[]client.ListOption{client.MatchingFields{"n": "20"}, client.MatchingLabels{"team": "blue"}, client.InNamespace("two")}, 1},
-			"limit":                    {[]client.ListOption{client.Limit(7)}, 7},
-			"nothing":                  {[]client.ListOption{client.MatchingLabels{"team": "red"}}, 0},
-			"a namespace without any":  {[]client.ListOption{client.InNamespace("three")}, 0},
-		} {
+		for name, list := range podLists {
 			store := b.store(&corev1.Pod{})
 			before := store.Decoded()
 			var pods corev1.PodList
@@ -60,10 +66,20 @@ func TestListDecodesNothingButWhatMatches(t *testing.T) {
 	})
 }
 
+// encodedAndDecoded runs test over a cache of one pod that keeps its objects encoded, and over one that
+// keeps them decoded.
+func encodedAndDecoded(t *testing.T, test func(t *testing.T, b *bench)) {
+	for name, own := range map[string]controllerruntime.Options{"encoded": {}, "decoded": keptDecoded} {
+		bubbleRun(t, name, func(t *testing.T, b *bench) {
+			b.pods("one", 1)
+			b.start(cache.Options{}, own)
+			test(t, b)
+		})
+	}
+}
+
 func TestEachFormIsReadWithItsKind(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
-		b.pods("one", 1)
-		b.start(cache.Options{}, controllerruntime.Options{})
+	encodedAndDecoded(t, func(t *testing.T, b *bench) {
 		key := client.ObjectKey{Namespace: "one", Name: "pod-0"}
 		for range 2 { // the second time from what is kept decoded
 			var typed corev1.Pod
@@ -85,6 +101,7 @@ func TestEachFormIsReadWithItsKind(t *testing.T) {
 			require.NoError(t, b.cache.Get(t.Context(), key, &metadata))
 			require.Equal(t, podKind, metadata.GroupVersionKind())
 			require.Equal(t, "pod-0", metadata.Labels["name"])
+			metadata.Labels["name"] = "changed by its reader"
 		}
 		var typed corev1.PodList
 		require.NoError(t, b.cache.List(t.Context(), &typed))
@@ -105,9 +122,7 @@ func TestEachFormIsReadWithItsKind(t *testing.T) {
 }
 
 func TestReaderMayChangeWhatItRead(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
-		b.pods("one", 1)
-		b.start(cache.Options{}, controllerruntime.Options{})
+	encodedAndDecoded(t, func(t *testing.T, b *bench) {
 		key := client.ObjectKey{Namespace: "one", Name: "pod-0"}
 		for range 3 {
 			var p corev1.Pod
