@@ -17,6 +17,31 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
+// The same version is not the same object if the UID differs: a server that was restored gives its
+// versions anew.
+func TestSameVersionOfAnotherObject(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		backup := s.Backup()
+		create(t, s, "one", "life", "first")
+		f := over(s)
+		lister := f.Core().V1().Pods().Lister().Pods("default")
+		stop := started(t, f)
+		before, err := lister.Get("one")
+		require.NoError(t, err)
+		relist(s, func() {
+			s.Restore(backup)
+			create(t, s, "one", "life", "second")
+			create(t, s, "two")
+		})
+		after, err := lister.Get("one")
+		require.NoError(t, err)
+		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
+		require.NotEqual(t, before.UID, after.UID)
+		require.Equal(t, "second", after.Labels["life"])
+		stop()
+	})
+}
+
 // A list under way is waited for: after Shutdown nothing calls the transform any more.
 func TestShutdownWaitsForTheList(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
