@@ -286,14 +286,6 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// survivePanics has a panic reported and not crash the process, during a test.
-func survivePanics(t *testing.T) {
-	t.Helper()
-	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
-	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
-	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
-}
-
 var errRefused = errors.New("refused")
 
 // refusing refuses calls that begin with one of some texts, a number of times, all of them

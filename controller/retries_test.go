@@ -15,6 +15,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // S4-05: a call that fails is made six times, 5 ms after the first one and then after twice
@@ -114,7 +115,7 @@ func TestARetryIsNotMadeInVain(t *testing.T) {
 // S4-08: a panic that the process survives is a failure: the item is not lost, and in the
 // end given up.
 func TestAPanicIsAFailure(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	sources(t, func(t *testing.T, w *world, of func(*target) controller.Resource) {
 		w.create("a/1", "a/2")
 		survived := refusing(2, "upsert a/1", "delete a/1")
@@ -143,7 +144,7 @@ func TestAPanicIsAFailure(t *testing.T) {
 // MaxRetries decide when a call is given up, and not MaxAttempts of an informer, nor how often an
 // informer lets a handler panic.
 func TestMaxRetriesDecide(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	test := func(w *world, resource func(x *target) controller.Resource) {
 		w.create("a/1", "a/2")
 		panicking, failing := refusing(10, "upsert a/1"), refusing(10, "delete a/1")
@@ -181,7 +182,7 @@ func TestMaxRetriesDecide(t *testing.T) {
 
 // A panic of the hook is reported, and the workers go on.
 func TestAPanicOfTheHook(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	sources(t, func(t *testing.T, w *world, of func(*target) controller.Resource) {
 		w.create("a/1", "a/2")
 		x := &target{before: refusing(-1, "upsert a/1")}

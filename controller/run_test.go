@@ -19,6 +19,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // Bug h of S4: it was no cache.Controller.
@@ -154,7 +155,7 @@ func TestABackgrounderThatDoesNotStop(t *testing.T) {
 
 // A Backgrounder that panics, where the process survives it, has returned.
 func TestABackgrounderThatPanics(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	bubble(t, func(w *world) {
 		w.create("a/1")
 		var x target

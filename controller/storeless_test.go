@@ -1,11 +1,9 @@
 package controller_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -25,6 +23,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // storeless is a Resource that brings x in line without a store.
@@ -450,46 +449,13 @@ func TestStorelessWhatIsHeldLetsTheListGoOn(t *testing.T) {
 	})
 }
 
-// memoryCheckpoint is a CheckpointStore in memory.
-type memoryCheckpoint struct {
-	mu      sync.Mutex
-	content []byte
-}
-
-func (s *memoryCheckpoint) Load(context.Context) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.content == nil {
-		return nil, fs.ErrNotExist
-	}
-	return io.NopCloser(bytes.NewReader(s.content)), nil
-}
-
-func (s *memoryCheckpoint) Save(_ context.Context, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.content = b.Bytes()
-	return nil
-}
-
-// killed is what is left where the process that used s is killed now.
-func (s *memoryCheckpoint) killed() *memoryCheckpoint {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &memoryCheckpoint{content: bytes.Clone(s.content)}
-}
-
 // A process that goes on from a checkpoint is told what the one before did not get done,
 // and nothing that it did; there is no list.
 func TestStorelessGoesOnFromACheckpoint(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1", "a/2", "a/3")
 		x := target{before: refusing(-1, "upsert a/2=2", "delete a/3")}
-		s := &memoryCheckpoint{}
+		s := &harness.MemoryCheckpoint{}
 		stop := start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Checkpoint: s}), MaxRetries: -1})
 		synctest.Wait()
 		w.update("a/2", "2")
@@ -497,7 +463,7 @@ func TestStorelessGoesOnFromACheckpoint(t *testing.T) {
 		w.update("a/1", "2")
 		time.Sleep(5 * time.Minute)
 		require.Equal(w, map[string]string{"a/1": "2", "a/2": "1", "a/3": "1"}, x.has())
-		left := s.killed()
+		left := s.Killed()
 		stop()
 		x.told()
 		x.before = nil
@@ -540,7 +506,7 @@ func torment(w *world, random *rand.Rand) {
 		}
 		return nil
 	}}
-	s := &memoryCheckpoint{}
+	s := &harness.MemoryCheckpoint{}
 	for range 6 {
 		config := informer.InformerConfig{Checkpoint: s, CheckpointInterval: time.Second, ListMode: informer.ListModePaged}
 		stop := start(&controller.Controller{Resource: w.storeless(x, config), MaxRetries: -1, Workers: 1 + random.IntN(3)})
@@ -549,7 +515,7 @@ func torment(w *world, random *rand.Rand) {
 			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 		}
 		if random.IntN(2) == 0 {
-			left := s.killed()
+			left := s.Killed()
 			stop()
 			s = left
 		} else {

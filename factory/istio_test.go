@@ -236,18 +236,6 @@ func TestInformerThatOthersRanIsNotGivenOutAgain(t *testing.T) {
 	})
 }
 
-func TestBugB_TransformsOfOneLiteralAreTwo(t *testing.T) {
-	label := func(value string) func(obj any) (any, error) {
-		return func(obj any) (any, error) { return obj.(string) + value, nil }
-	}
-	f := factory.New()
-	_, err := f.TryInformerFor(pods, factory.InformerOptions{ObjectTransform: label("a")}, newStubFunc)
-	require.NoError(t, err)
-	_, err = f.TryInformerFor(pods, factory.InformerOptions{ObjectTransform: label("b")}, never(t))
-	var conflict *factory.TransformConflictError
-	require.ErrorAs(t, err, &conflict)
-}
-
 func TestBugC_NewFuncMayUseTheFactory(t *testing.T) {
 	f := factory.New()
 	stop := make(chan struct{})

@@ -400,20 +400,8 @@ func TestQuietFleetWritesNoUnitLeases(t *testing.T) {
 	})
 }
 
-func TestDeadMembersLeaseIsDeletedInTheEnd(t *testing.T) {
-	bubble(t, 2, func(t *testing.T, w *world) {
-		a, b := w.startTwo()
-		a.crash()
-		time.Sleep(10 * time.Minute)
-		require.Len(t, b.Status().Members, 1)
-		leases, err := clientset(t, w.server.Config()).CoordinationV1().Leases("fleet").List(t.Context(), metav1.ListOptions{LabelSelector: "rvinformer.dev/role=member"})
-		require.NoError(t, err)
-		require.Len(t, leases.Items, 1)
-		w.end(a, b)
-	})
-}
-
-// Each replica forgets members that have crashed, whichever one deletes their Leases.
+// The Leases of members that have crashed are deleted in the end, and each replica forgets the members,
+// whichever one deletes their Leases.
 func TestDeadMembersAreForgottenByAll(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, w *world) {
 		a, b := w.start("a"), w.start("b")
@@ -430,6 +418,9 @@ func TestDeadMembersAreForgottenByAll(t *testing.T) {
 		for _, r := range []*replica{a, b} {
 			require.Len(t, r.Status().Members, 2, r.name)
 		}
+		leases, err := clientset(t, w.server.Config()).CoordinationV1().Leases("fleet").List(t.Context(), metav1.ListOptions{LabelSelector: "rvinformer.dev/role=member"})
+		require.NoError(t, err)
+		require.Len(t, leases.Items, 2)
 		w.end(a, b)
 	})
 }
