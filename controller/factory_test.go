@@ -49,7 +49,7 @@ func TestAnInformerOfAFactory(t *testing.T) {
 			require.True(w, others.Informer.IsStopped())
 		}
 		f.Shutdown()
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 
@@ -76,7 +76,7 @@ func TestControllersComeAndGoOverAnInformerOfAFactory(t *testing.T) {
 			})
 		}
 		users.Wait()
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 		<-lease.Release()
 		f.Shutdown()
 	})
@@ -150,7 +150,7 @@ func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 				time.Sleep(time.Minute)
 				require.Equal(w, times, strings.Count(log.String(), said), log.String())
 				c.RunWithContext(w.Context())
-				require.ErrorIs(w, errors.Join(w.reported.all()...), informer.ErrAlreadyRunning, "it has ended before its time")
+				require.ErrorIs(w, errors.Join(w.reported()...), informer.ErrAlreadyRunning, "it has ended before its time")
 				stop()
 			})
 		})
@@ -199,7 +199,7 @@ func TestAnInformerIsStoppedAsItsControllerBegins(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.True(w, c.HasSynced())
 			require.Equal(w, []string{"upsert a/1=1"}, x.told())
-			require.Empty(w, w.reported.all())
+			require.Empty(w, w.reported())
 		})
 	}
 }

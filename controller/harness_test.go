@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ type world struct {
 	// down refuses requests while it is locked.
 	down sync.RWMutex
 	// reported is what utilruntime.ErrorHandlers were called with.
-	reported reports
+	reported func() []error
 }
 
 func bubble(t *testing.T, test func(w *world)) {
@@ -51,10 +51,7 @@ func bubble(t *testing.T, test func(w *world)) {
 // bubbleWith wraps the server's handler.
 func bubbleWith(t *testing.T, wrap func(http.Handler) http.Handler, test func(w *world)) {
 	t.Helper()
-	w := &world{}
-	before := utilruntime.ErrorHandlers
-	defer func() { utilruntime.ErrorHandlers = before }()
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{w.reported.handle}
+	w := &world{reported: harness.Reported(t)}
 	synctest.Test(t, func(t *testing.T) {
 		w.T = t
 		w.Server = informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(server http.Handler) http.Handler {
@@ -235,28 +232,6 @@ func (w *world) has() map[string]string {
 		has[cache.MetaObjectToName(obj).String()] = valueOf(obj)
 	}
 	return has
-}
-
-// reports collects errors.
-type reports struct {
-	mu   sync.Mutex
-	errs []error
-}
-
-func (r *reports) handle(_ context.Context, err error, _ string, _ ...interface{}) { r.add(err) }
-
-func (r *reports) add(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
-}
-
-func (r *reports) all() []error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.errs)
 }
 
 // journal is a Logger over a text.

@@ -32,7 +32,7 @@ func TestACallThatFailsIsGivenUp(t *testing.T) {
 			require.Len(w, x.told(), 1+test.calls)
 			require.Len(w, gone.list(), 1)
 			require.Contains(w, gone.list()[0], `a/1=1: Upsert "a/1", attempt `)
-			errs := w.reported.all()
+			errs := w.reported()
 			require.Len(w, errs, 1)
 			var failed *controller.CallError
 			require.ErrorAs(w, errs[0], &failed)
@@ -131,7 +131,7 @@ func TestAPanicIsAFailure(t *testing.T) {
 		require.Equal(w, map[string]string{"a/1": "1"}, x.has())
 		require.Equal(w, []string{`a/2=1: Upsert "a/2", attempt 6: panic: ouch`}, gone.list())
 		var panicked *informer.PanicError
-		require.True(w, slices.ContainsFunc(w.reported.all(), func(err error) bool { return errors.As(err, &panicked) }))
+		require.True(w, slices.ContainsFunc(w.reported(), func(err error) bool { return errors.As(err, &panicked) }))
 		require.Equal(w, "ouch", panicked.Value)
 
 		survived = refusing(2, "delete a/1")

@@ -140,14 +140,14 @@ func TestABackgrounderThatDoesNotStop(t *testing.T) {
 			switch {
 			case timeout < 0:
 				require.Equal(w, 24*time.Hour, took)
-				require.Empty(w, w.reported.all())
+				require.Empty(w, w.reported())
 				return
 			case timeout == 0:
 				timeout = 30 * time.Second
 			}
 			require.Equal(w, timeout, took)
-			require.Len(w, w.reported.all(), 1)
-			require.ErrorContains(w, w.reported.all()[0], "the Backgrounder controller_test.with has not returned")
+			require.Len(w, w.reported(), 1)
+			require.ErrorContains(w, w.reported()[0], "the Backgrounder controller_test.with has not returned")
 			close(release)
 		})
 	}
@@ -215,7 +215,7 @@ func TestNothingIsProcessedBeforeTheSync(t *testing.T) {
 		stop()
 		require.True(w, i.returned.Load(), "Run has returned before the informer did")
 		require.Empty(w, x.told())
-		errs := slices.DeleteFunc(w.reported.all(), func(err error) bool { // client-go reports the list at times
+		errs := slices.DeleteFunc(w.reported(), func(err error) bool { // client-go reports the list at times
 			return strings.HasSuffix(err.Error(), context.Canceled.Error())
 		})
 		require.Len(w, errs, 1)
@@ -258,7 +258,7 @@ func TestWhatIsQueuedIsProcessedAtTheEnd(t *testing.T) {
 		require.Equal(w, 4500*time.Millisecond, time.Since(before))
 		require.Len(w, x.told(), 5)
 		require.Len(w, x.has(), 3)
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 
@@ -276,8 +276,8 @@ func TestRunWithAChannel(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"upsert a/1=1"}, x.told())
 		c.Run(nil)
-		require.Len(t, w.reported.all(), 1)
-		require.ErrorIs(t, w.reported.all()[0], informer.ErrAlreadyRunning)
+		require.Len(t, w.reported(), 1)
+		require.ErrorIs(t, w.reported()[0], informer.ErrAlreadyRunning)
 		w.update("a/1", "2")
 		synctest.Wait()
 		require.Equal(t, []string{"upsert a/1=2"}, x.told(), "the first goes on")
@@ -320,10 +320,10 @@ func TestAnInformerThatHasStopped(t *testing.T) {
 		stop := start(c)
 		synctest.Wait()
 		stop()
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 		c.RunWithContext(w.Context()) // returns at once
-		require.Len(w, w.reported.all(), 1)
-		require.ErrorContains(w, w.reported.all()[0], "stopped already")
+		require.Len(w, w.reported(), 1)
+		require.ErrorContains(w, w.reported()[0], "stopped already")
 		require.Contains(w, log.String(), "level=ERROR")
 		require.Contains(w, log.String(), "stopped already")
 		require.NotContains(w, log.String(), "BADKEY")
@@ -390,7 +390,7 @@ func TestInformerRunByOthersIsNotStopped(t *testing.T) {
 		}
 		cancel()
 		<-running
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 
@@ -420,7 +420,7 @@ func TestControllersShareAnInformer(t *testing.T) {
 			}
 			require.True(w, i.IsStopped())
 		}
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 
@@ -467,7 +467,7 @@ func TestAControllerComesWhenTheInformerStops(t *testing.T) {
 			synctest.Wait()
 			other()
 		}
-		for _, err := range w.reported.all() {
+		for _, err := range w.reported() {
 			require.Regexp(w, "stopped( already|, or is about to)", err.Error())
 		}
 	})
@@ -498,7 +498,7 @@ func TestTestControllerRun(t *testing.T) {
 		again()
 		w.update("a/1", "3")
 		controller.TestControllerRun(r)() // and after it
-		for _, err := range w.reported.all() {
+		for _, err := range w.reported() {
 			require.Regexp(t, "stopped|error syncing cache", err.Error())
 		}
 	})
@@ -517,7 +517,7 @@ func TestTestControllerRunTwiceAtOnce(t *testing.T) {
 			two()
 			one()
 		}
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 

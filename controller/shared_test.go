@@ -41,7 +41,7 @@ func TestUpsertAndDelete(t *testing.T) {
 		synctest.Wait()
 		require.ElementsMatch(w, []string{"delete a/1=2", "upsert b/3=1"}, x.told())
 		require.Equal(w, w.has(), x.has())
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 

@@ -88,7 +88,7 @@ func TestStorelessAcknowledgesWhatIsDone(t *testing.T) {
 		require.Equal(w, 2, storage.Len())
 		require.Equal(w, []string{"upsert a/1=1", "upsert a/2=1", "upsert a/1=2", "upsert a/1=2", "upsert a/1=2"}, x.told())
 		require.Empty(w, gone.list())
-		require.Empty(w, w.reported.all(), "a failure that is tried again is logged, no more")
+		require.Empty(w, w.reported(), "a failure that is tried again is logged, no more")
 	})
 }
 
@@ -107,7 +107,7 @@ func TestStorelessGivesUp(t *testing.T) {
 		require.Equal(w, []string{`a/1=1: Upsert "a/1", attempt 6: refused`}, gone.list())
 		require.True(w, c.HasSynced())
 		require.Equal(w, 1, storage.Len())
-		require.Len(w, w.reported.all(), 1)
+		require.Len(w, w.reported(), 1)
 		stop()
 		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage})})()
 		time.Sleep(time.Minute)
@@ -163,7 +163,7 @@ func TestStorelessRunsAgain(t *testing.T) {
 		require.True(w, c.HasSynced())
 		stop()
 		require.Equal(w, w.has(), x.has())
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 
@@ -255,13 +255,13 @@ func TestStorelessErrorHandler(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")
 		x := target{before: refusing(1, "upsert")}
-		var seen reports
-		config := informer.InformerConfig{ErrorHandler: func(_ *informer.Reflector, err error) { seen.add(err) }}
+		var seen harness.Failures
+		config := informer.InformerConfig{ErrorHandler: seen.Handle}
 		defer start(&controller.Controller{Resource: w.storeless(&x, config)})()
 		time.Sleep(time.Minute)
-		require.Len(w, seen.all(), 1)
+		require.Len(w, seen.Errors(), 1)
 		var batch *informer.BatchError
-		require.ErrorAs(w, seen.all()[0], &batch)
+		require.ErrorAs(w, seen.Errors()[0], &batch)
 		require.ErrorIs(w, batch, errRefused)
 		require.Equal(w, []string{"a/1"}, batch.Keys)
 
@@ -271,7 +271,7 @@ func TestStorelessErrorHandler(t *testing.T) {
 		defer start(&controller.Controller{Resource: w.storeless(&y, informer.InformerConfig{})})()
 		time.Sleep(time.Minute)
 		require.Equal(w, w.has(), y.has())
-		require.Empty(w, w.reported.all())
+		require.Empty(w, w.reported())
 	})
 }
 
@@ -329,8 +329,8 @@ func TestStorelessDeleteIsHeldUntilTheListWasRead(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(w, storage.Replace(map[string]interface{}{"a/gone": "1"}))
 		var x target
-		var seen reports
-		config := informer.InformerConfig{Storage: storage, ErrorHandler: func(_ *informer.Reflector, err error) { seen.add(err) }}
+		var seen harness.Failures
+		config := informer.InformerConfig{Storage: storage, ErrorHandler: seen.Handle}
 		c := &controller.Controller{Resource: w.storeless(&x, config)}
 		defer start(c)()
 		synctest.Wait()
@@ -348,8 +348,8 @@ func TestStorelessDeleteIsHeldUntilTheListWasRead(t *testing.T) {
 		require.Equal(w, []string{"delete a/1=1"}, x.told())
 		require.True(w, c.HasSynced())
 		require.Equal(w, 2, storage.Len())
-		require.Empty(w, seen.all(), "that is no failure")
-		require.Empty(w, w.reported.all())
+		require.Empty(w, seen.Errors(), "that is no failure")
+		require.Empty(w, w.reported())
 	})
 }
 
