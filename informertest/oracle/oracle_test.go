@@ -123,6 +123,24 @@ var cases = []struct {
 	wrong:  "add a A 1 & update b B 3",
 	broken: "ordered", shown: "not together with [a]",
 }, {
+	name:   "an event that failed by itself after its batch had failed three times",
+	both:   "start \n created a A 1 \n created b B 2 \n" + strings.Repeat("add a A 1 & add b B 2 : error \n", 3) + "add a A 1 & add b B 2 : first-failed\n updated b B 3 \n",
+	right:  "add a A 1 \n update b B 3",
+	wrong:  "add a A 1 & update b B 3",
+	broken: "ordered", shown: "not together with [a]",
+}, {
+	name:   "events that failed by themselves three times",
+	both:   "start \n created a A 1 \n created b B 2 \n" + strings.Repeat("add a A 1 & add b B 2 : both-failed \n", 3),
+	right:  "add a A 1 & add b B 2",
+	wrong:  "add b B 2",
+	broken: "ordered", shown: "not together with [a b]",
+}, {
+	name:   "an event that is named as failed and is not there",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : none-failed\n",
+	right:  "add a A 1 & add b B 2 \n settled",
+	wrong:  "settled",
+	broken: "reliable", shown: "not acknowledged, and there in version 1",
+}, {
 	name:   "what was acknowledged beside an event that failed by itself",
 	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : first-failed\n",
 	right:  "add a A 1",

@@ -1,7 +1,6 @@
 package oracle_test
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,7 +21,8 @@ import (
 //	start [resumed=VERSION] [known=KEY/VERSION,...] [dead=KEY] [journaled] [ignores-synced] [followers=N]     stop     kill
 //	      [shard=lower|upper] (upper has the UIDs A to Z, and lower has AA)
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
-//	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
+//	    END: nil, error, panic or exit; first-failed, both-failed or none-failed for FailedEvents; a
+//	    name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
 //	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     buried [KEY/VERSION...]     settled [KEY/VERSION...]
 //	asked N     wait DURATION
@@ -54,7 +54,10 @@ var changes = map[string]informer.EventType{
 	"add": informer.Added, "update": informer.Updated, "delete": informer.Deleted, "sync": informer.Synced,
 }
 
-var ends = map[string]error{"nil": nil, "error": errors.New("full"), "panic": oracle.ErrPanic, "exit": oracle.ErrExit, "first-failed": informer.FailedEvents{{Index: 0, Err: errors.New("full")}}}
+var ends = map[string]error{
+	"nil": nil, "error": errFull, "panic": oracle.ErrPanic, "exit": oracle.ErrExit,
+	"first-failed": informer.FailedEvents{{Index: 0, Err: errFull}}, "both-failed": informer.FailedEvents{{Index: 0}, {Index: 1}}, "none-failed": informer.FailedEvents{{Index: 7}},
+}
 
 var halves = map[string]informer.Shard{
 	"lower": {Key: informer.ShardByUID, End: 1 << 63}, "upper": {Key: informer.ShardByUID, Start: 1 << 63},
