@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 
@@ -117,24 +116,6 @@ func TestTypedClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "n", podList.Items[0].Spec.NodeName)
 	require.NoError(t, client.CoreV1().Pods("a").Delete(ctx, "p", metav1.DeleteOptions{}))
-}
-
-func TestMetadataClient(t *testing.T) {
-	s := five(t)
-	client, err := metadata.NewForConfig(s.Config())
-	require.NoError(t, err)
-	all, err := client.Resource(configMaps).List(t.Context(), metav1.ListOptions{Limit: 4})
-	require.NoError(t, err)
-	require.Len(t, all.Items, 4)
-	require.Equal(t, "1", all.Items[0].Name)
-	require.Equal(t, map[string]string{"value": "x"}, all.Items[0].Labels)
-	one, err := client.Resource(configMaps).Namespace("a").Get(t.Context(), "1", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, all.Items[0].ObjectMeta, one.ObjectMeta)
-	w, err := client.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "5"})
-	require.NoError(t, err)
-	defer w.Stop()
-	require.Equal(t, "2", (<-w.ResultChan()).Object.(*metav1.PartialObjectMetadata).Name)
 }
 
 func TestDiscoveryClient(t *testing.T) {

@@ -103,5 +103,5 @@ func faultStorm(t *testing.T, seed uint64) {
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.Len(t, eventsOf(t, resp.Body, false), len(want))
+	require.Len(t, watchedTexts(t, resp.Body), len(want))
 }
