@@ -1,6 +1,6 @@
 package informertest
 
-// effectKind names what an effect does.
+// effectKind names what an effect does. Of several that would change one item, the first kind does.
 type effectKind int
 
 const (

@@ -2,11 +2,8 @@ package informertest
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"maps"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // paddingAnnotation is what makes an object oversized.
@@ -14,11 +11,8 @@ const paddingAnnotation = "informertest/padding"
 
 // taint is what is done to one item of a list, or to the object of one event.
 type taint struct {
-	garbage  int // which of the kinds of garbage it is, from 1 on; 0: none
-	mistyped bool
-	padding  int // bytes
-	// unversioned takes the resource version away.
-	unversioned bool
+	kind effectKind // effectNone, or one that taints
+	n    int        // of effectGarbage which one it is, of effectOversize the bytes of padding
 }
 
 // Garbage that has the place of a JSON object: well-formed all of it, but no API object.
@@ -45,30 +39,34 @@ func (x *exchange) taint() taint {
 		return t
 	}
 	x.mu.Lock()
-	garbage := false
 	for _, m := range x.meetings {
 		e := m.fault.Effect
 		if !e.taints() {
 			continue
 		}
 		m.left--
-		switch {
-		case m.left != 0:
-		case e.kind == effectGarbage:
-			garbage = true
-		case e.kind == effectMistyped:
-			t.mistyped = true
-		case e.kind == effectUnversioned:
-			t.unversioned = true
-		default:
-			t.padding = e.size
+		if m.left == 0 && (t.kind == effectNone || e.kind <= t.kind) {
+			t = taint{e.kind, e.size}
 		}
 	}
 	x.mu.Unlock()
-	if garbage {
-		t.garbage = 1 + x.faults.pick(len(garbageJSON))
+	if t.kind == effectGarbage {
+		t.n = x.faults.pick(len(garbageJSON))
 	}
 	return t
+}
+
+// changed is the object with what the taint changes of it. Garbage has no object.
+func (t taint) changed(o *object, r Resource) (*object, error) {
+	switch t.kind {
+	case effectMistyped:
+		return o.mistyped(r)
+	case effectUnversioned:
+		return o.at(noVersion), nil
+	case effectOversize:
+		return o.padded(r, t.n)
+	}
+	return o, nil
 }
 
 // padded is the same state with so many bytes in an annotation more.
@@ -94,53 +92,4 @@ func (o *object) padded(r Resource, size int) (*object, error) {
 	out.head = bytes.ReplaceAll(out.head, []byte(placeholder), padding)
 	out.tail = bytes.ReplaceAll(out.tail, []byte(placeholder), padding)
 	return out.at(o.rv), nil
-}
-
-// shapes write an item in the shapes that it can have.
-type shapes struct {
-	whole, mistyped func(b []byte, o *object) ([]byte, error)
-	garbage         func(b []byte, kind int) ([]byte, error)
-}
-
-// spoiled appends an item in place of the object, or in a different shape.
-func (t taint) spoiled(b []byte, r Resource, o *object, as shapes) ([]byte, error) {
-	switch {
-	case t.garbage > 0:
-		return as.garbage(b, t.garbage-1)
-	case t.mistyped:
-		return as.mistyped(b, o)
-	case t.unversioned:
-		o = o.at(noVersion)
-	case t.padding > 0:
-		var err error
-		if o, err = o.padded(r, t.padding); err != nil {
-			return b, err
-		}
-	}
-	return as.whole(b, o)
-}
-
-func (c jsonCodec) garbage(b []byte, kind int) ([]byte, error) {
-	return append(b, garbageJSON[kind]...), nil
-}
-
-// garbage is in an envelope that says what it should be.
-func (c protobufCodec) garbage(b []byte, kind int) ([]byte, error) {
-	obj, err := c.blank()
-	if err != nil {
-		return b, err
-	}
-	apiVersion, name := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	text, err := (&runtime.Unknown{
-		TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: name},
-		Raw:      []byte(garbageProtobuf[kind]),
-	}).Marshal()
-	return append(append(b, envelopeMark...), text...), err
-}
-
-// garbageItem is an item of a list.
-func (c protobufCodec) garbageItem(b []byte, kind int) ([]byte, error) {
-	text := garbageProtobuf[kind]
-	b = binary.AppendUvarint(append(b, listItemsTag), uint64(len(text)))
-	return append(b, text...), nil
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -80,67 +79,4 @@ func (f typeField) appendMistyped(message []byte) []byte {
 		return append(binary.AppendUvarint(message, f.number<<3|bytes), 0)
 	}
 	return append(binary.AppendUvarint(message, f.number<<3|varint), 7)
-}
-
-func (c jsonCodec) mistyped(b []byte, o *object) ([]byte, error) { return c.asMistyped(b, o, c.object) }
-
-// mistypedItem is an item of a list.
-func (c jsonCodec) mistypedItem(b []byte, o *object) ([]byte, error) {
-	return c.asMistyped(b, o, c.item)
-}
-
-func (c jsonCodec) asMistyped(b []byte, o *object, write func(b []byte, o *object) ([]byte, error)) ([]byte, error) {
-	o, err := o.mistyped(c.resource)
-	if err != nil {
-		return b, err
-	}
-	return write(b, o)
-}
-
-func (c protobufCodec) mistyped(b []byte, o *object) ([]byte, error) {
-	if c.form == formMetadata {
-		return c.object(b, o)
-	}
-	message, err := c.mistypedMessage(o)
-	if err != nil {
-		return b, err
-	}
-	apiVersion, name := c.resource.gvk().ToAPIVersionAndKind()
-	text, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: name}, Raw: message}).Marshal()
-	return append(append(b, envelopeMark...), text...), err
-}
-
-// mistypedItem is an item of a list.
-func (c protobufCodec) mistypedItem(b []byte, o *object) ([]byte, error) {
-	if c.form == formMetadata {
-		return c.item(b, o)
-	}
-	message, err := c.mistypedMessage(o)
-	if err != nil {
-		return b, err
-	}
-	b = binary.AppendUvarint(append(b, listItemsTag), uint64(len(message)))
-	return append(b, message...), nil
-}
-
-// mistypedMessage is the object and, in the end, a field of it that no Go type can be decoded from.
-func (c protobufCodec) mistypedMessage(o *object) ([]byte, error) {
-	obj, err := c.typed(o)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := obj.(runtime.ProtobufMarshaller)
-	if !ok {
-		return nil, fmt.Errorf("%T has no protobuf form", obj)
-	}
-	message := make([]byte, m.Size())
-	n, err := m.MarshalTo(message)
-	if err != nil {
-		return nil, err
-	}
-	field, err := firstField(c.resource)
-	if err != nil {
-		return nil, err
-	}
-	return field.appendMistyped(message[:n]), nil
 }

@@ -325,7 +325,7 @@ func (a *handler) remove(w http.ResponseWriter, req *http.Request, t target) err
 
 func writeObject(w http.ResponseWriter, req *http.Request, code int, r Resource, as representation, o *object) error {
 	return respond(w, req, code, as.media.contentType(), func(out *bufio.Writer) error {
-		text, err := newCodec(r, as).object(nil, o)
+		text, err := newCodec(r, as).object(nil, o, taint{})
 		if err != nil {
 			return err
 		}

@@ -9,44 +9,39 @@ import (
 )
 
 // jsonCodec writes JSON, byte for byte as a kube-apiserver does.
-type jsonCodec struct {
-	resource Resource
-	form     form
+type jsonCodec struct{ contents }
+
+func (c jsonCodec) object(b []byte, o *object, t taint) ([]byte, error) {
+	return c.write(b, o, t, true)
 }
 
-func (c jsonCodec) object(b []byte, o *object) ([]byte, error) {
-	if c.form == formMetadata {
-		metadata, err := o.metadataJSON()
-		if err != nil {
-			return b, err
-		}
-		b = append(b, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":`...)
-		b = append(b, metadata...)
-		return append(b, '}'), nil
+// write appends an object. One of a built-in type says its kind only where it stands alone, and not
+// in a list.
+func (c jsonCodec) write(b []byte, o *object, t taint, alone bool) ([]byte, error) {
+	if t.kind == effectGarbage {
+		return append(b, garbageJSON[t.n]...), nil
 	}
-	if c.resource.Custom {
+	o, err := t.changed(o, c.resource)
+	if err != nil {
+		return b, err
+	}
+	apiVersion, kind := c.kind().ToAPIVersionAndKind()
+	switch {
+	case c.form == formMetadata:
+		metadata, err := o.metadataJSON()
+		return fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,"metadata":%s}`, kind, apiVersion, metadata), err
+	case c.resource.Custom || !alone:
 		return o.appendJSON(b), nil
 	}
-	b = fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,`, c.resource.Kind, c.resource.apiVersion())
+	b = fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,`, kind, apiVersion)
 	begin := len(b)
 	b = o.appendJSON(b)
 	// The object's own opening brace is already written.
 	return append(b[:begin], b[begin+1:]...), nil
 }
 
-// item appends an object that stands in a list.
-func (c jsonCodec) item(b []byte, o *object) ([]byte, error) {
-	if c.form == formWhole {
-		return o.appendJSON(b), nil
-	}
-	return c.object(b, o)
-}
-
 func (c jsonCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
-	kind, apiVersion := c.resource.Kind, c.resource.apiVersion()
-	if c.form == formMetadata {
-		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/v1"
-	}
+	apiVersion, kind := c.kind().ToAPIVersionAndKind()
 	annotations := ""
 	if initialEnd {
 		annotations = fmt.Sprintf(`,"annotations":{%q:"true"}`, metav1.InitialEventsAnnotationKey)
@@ -59,10 +54,7 @@ func (c jsonCodec) list(out *bufio.Writer, p page) error {
 	if c.form == formWhole && c.resource.Custom {
 		return c.customList(out, p)
 	}
-	kind, apiVersion := c.resource.ListKind, c.resource.apiVersion()
-	if c.form == formMetadata {
-		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
-	}
+	apiVersion, kind := c.listKind().ToAPIVersionAndKind()
 	metadata, err := json.Marshal(p.metadata())
 	if err != nil {
 		return err
@@ -100,14 +92,13 @@ func (c jsonCodec) customList(out *bufio.Writer, p page) error {
 func (c jsonCodec) items(out *bufio.Writer, p page) error {
 	var text []byte
 	out.WriteByte('[')
-	as := shapes{whole: c.item, mistyped: c.mistypedItem, garbage: c.garbage}
 	for i, o := range p.objects {
 		text = text[:0]
 		if i > 0 {
 			text = append(text, ',')
 		}
 		var err error
-		if text, err = p.taint().spoiled(text, c.resource, o, as); err != nil {
+		if text, err = c.write(text, o, p.taint(), false); err != nil {
 			return err
 		}
 		// The writer keeps its first error, so this also notices a client that went away.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,23 +37,18 @@ func appendEnvelope(b []byte, obj runtime.Object) ([]byte, error) {
 
 // protobufCodec writes protobuf. What is stored is JSON, so every object passes through its Go type
 // and loses the fields that this does not have.
-type protobufCodec struct {
-	resource Resource
-	form     form
-}
+type protobufCodec struct{ contents }
 
 // blank is an object that has nothing but its kind.
 func (c protobufCodec) blank() (runtime.Object, error) {
-	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	var obj runtime.Object = &metav1.PartialObjectMetadata{}
 	if c.form == formWhole {
-		gvk = c.resource.gvk()
 		var err error
-		if obj, err = scheme.Scheme.New(gvk); err != nil {
+		if obj, err = scheme.Scheme.New(c.kind()); err != nil {
 			return nil, err
 		}
 	}
-	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	obj.GetObjectKind().SetGroupVersionKind(c.kind())
 	return obj, nil
 }
 
@@ -76,12 +70,38 @@ func (c protobufCodec) typed(o *object) (runtime.Object, error) {
 	return obj, nil
 }
 
-func (c protobufCodec) object(b []byte, o *object) ([]byte, error) {
+// message is an object in protobuf, without the envelope that says its kind.
+func (c protobufCodec) message(o *object, t taint) ([]byte, error) {
+	mistyped := t.kind == effectMistyped
+	switch {
+	case t.kind == effectGarbage:
+		return []byte(garbageProtobuf[t.n]), nil
+	case !mistyped: // which an object is only once it is a message
+		var err error
+		if o, err = t.changed(o, c.resource); err != nil {
+			return nil, err
+		}
+	}
 	obj, err := c.typed(o)
+	if err != nil {
+		return nil, err
+	}
+	message, err := marshal(obj)
+	if err != nil || !mistyped || c.form == formMetadata {
+		return message, err
+	}
+	field, err := firstField(c.resource)
+	return field.appendMistyped(message), err
+}
+
+func (c protobufCodec) object(b []byte, o *object, t taint) ([]byte, error) {
+	message, err := c.message(o, t)
 	if err != nil {
 		return b, err
 	}
-	return appendEnvelope(b, obj)
+	apiVersion, kind := c.kind().ToAPIVersionAndKind()
+	text, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: message}).Marshal()
+	return append(append(b, envelopeMark...), text...), err
 }
 
 func (c protobufCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
@@ -103,30 +123,28 @@ func (c protobufCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
 // list holds the whole page as messages before it writes, because the length of a message goes
 // ahead of it. So no part of the page is on its way when an object turns out not to fit its type.
 func (c protobufCodec) list(out *bufio.Writer, p page) error {
-	kind := runtime.TypeMeta{Kind: c.resource.ListKind, APIVersion: c.resource.apiVersion()}
-	if c.form == formMetadata {
-		kind = runtime.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: metav1.SchemeGroupVersion.String()}
-	}
 	metadata := p.metadata()
-	fields := make([][]byte, 1, 1+len(p.objects))
-	var err error
-	if fields[0], err = protobufField(nil, listMetadataTag, &metadata); err != nil {
+	message, err := metadata.Marshal()
+	if err != nil {
 		return err
 	}
+	fields := make([][]byte, 0, 1+len(p.objects))
+	fields = append(fields, protobufField(listMetadataTag, message))
 	size := len(fields[0])
-	as := shapes{whole: c.item, mistyped: c.mistypedItem, garbage: c.garbageItem}
 	for _, o := range p.objects {
-		field, err := p.taint().spoiled(nil, c.resource, o, as)
+		message, err := c.message(o, p.taint())
 		if err != nil {
 			return err
 		}
+		field := protobufField(listItemsTag, message)
 		fields = append(fields, field)
 		size += len(field)
 	}
 	if _, err := out.WriteString(envelopeMark); err != nil {
 		return err
 	}
-	_, err = (&runtime.Unknown{TypeMeta: kind}).MarshalToWriter(out, size, func(out io.Writer) (int, error) {
+	apiVersion, kind := c.listKind().ToAPIVersionAndKind()
+	_, err = (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}}).MarshalToWriter(out, size, func(out io.Writer) (int, error) {
 		for _, field := range fields {
 			if _, err := out.Write(field); err != nil {
 				return 0, err
@@ -137,24 +155,18 @@ func (c protobufCodec) list(out *bufio.Writer, p page) error {
 	return err
 }
 
-// item appends an object that stands in a list.
-func (c protobufCodec) item(b []byte, o *object) ([]byte, error) {
-	obj, err := c.typed(o)
-	if err != nil {
-		return b, err
+// marshal encodes an object.
+func marshal(obj runtime.Object) ([]byte, error) {
+	m, ok := obj.(interface{ Marshal() ([]byte, error) })
+	if !ok {
+		return nil, fmt.Errorf("%T has no protobuf form", obj)
 	}
-	return protobufField(b, listItemsTag, obj)
+	return m.Marshal()
 }
 
-// protobufField appends a message as a field of another: its tag, its length, itself.
-func protobufField(b []byte, tag byte, message any) ([]byte, error) {
-	m, ok := message.(runtime.ProtobufMarshaller)
-	if !ok {
-		return b, fmt.Errorf("%T has no protobuf form", message)
-	}
-	size := m.Size()
-	b = slices.Grow(b, 1+binary.MaxVarintLen64+size)
-	b = binary.AppendUvarint(append(b, tag), uint64(size))
-	n, err := m.MarshalTo(b[len(b) : len(b)+size])
-	return b[:len(b)+n], err
+// protobufField is a message as a field of another: its tag, its length, itself.
+func protobufField(tag byte, message []byte) []byte {
+	b := make([]byte, 0, 1+binary.MaxVarintLen64+len(message))
+	b = binary.AppendUvarint(append(b, tag), uint64(len(message)))
+	return append(b, message...)
 }

@@ -250,14 +250,7 @@ func (w *watching) send(kind watch.EventType, o *object) error {
 	if err := w.dawdle(); err != nil || w.overtaken {
 		return err
 	}
-	var text []byte
-	var err error
-	if t := w.exchange.taint(); t == (taint{}) {
-		text, err = w.codec.object(nil, o)
-	} else {
-		as := shapes{whole: w.codec.object, mistyped: w.codec.mistyped, garbage: w.codec.garbage}
-		text, err = t.spoiled(nil, w.resource, o, as)
-	}
+	text, err := w.codec.object(nil, o, w.exchange.taint())
 	if err != nil {
 		return unwritable{err}
 	}
