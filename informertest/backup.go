@@ -92,7 +92,7 @@ func (t *table) restore(objects []*object) {
 	for c := range t.cursors {
 		c.state = cursorEnded
 	}
-	t.wake()
+	t.changed.fire()
 }
 
 func (s *store) removeResource(gvr schema.GroupVersionResource) {
@@ -106,7 +106,7 @@ func (s *store) removeResource(gvr schema.GroupVersionResource) {
 		s.deleteLocked(t, o)
 	}
 	t.removed = true
-	t.wake()
+	t.changed.fire()
 	delete(s.tables, gvr)
 	s.regroupLocked(gvr.GroupVersion())
 }

@@ -85,7 +85,7 @@ func (c *cursor) take(old *replica) reading {
 		return reading{state: cursorEnded, rv: c.rv}
 	}
 	c.rv = max(c.rv, reached)
-	return reading{rv: c.rv, changed: c.table.wait(), silent: c.future >= reached && c.future > 0}
+	return reading{rv: c.rv, changed: c.table.changed.wait(), silent: c.future >= reached && c.future > 0}
 }
 
 // advance passes by the next writes that are not newer than a resource version, and returns them.

@@ -25,7 +25,7 @@ type exchange struct {
 
 	mu       sync.Mutex
 	meetings []*meeting
-	changed  chan struct{} // closed when meetings change; nil while that is not waited for
+	changed  signal // fires when meetings change
 }
 
 // meeting is what one fault does to one request.
@@ -61,20 +61,14 @@ func (x *exchange) remove(healed []*activeFault) {
 
 func (x *exchange) changedLocked() {
 	x.many.Store(int32(len(x.meetings)))
-	if x.changed != nil {
-		close(x.changed)
-		x.changed = nil
-	}
+	x.changed.fire()
 }
 
 // wait returns a channel that is closed when other faults meet the request than now.
 func (x *exchange) wait() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.changed == nil {
-		x.changed = make(chan struct{})
-	}
-	return x.changed
+	return x.changed.wait()
 }
 
 // find returns the effect of one of the kinds that meets the request and was injected first; ok is

@@ -122,7 +122,7 @@ func (s *store) await(done <-chan struct{}, x *exchange, rv uint64) {
 			s.mu.Unlock()
 			return
 		}
-		moved := s.waitLocked()
+		moved := s.moved.wait()
 		s.mu.Unlock()
 		if timer == nil {
 			timer = time.NewTimer(patience)

@@ -33,8 +33,8 @@ type store struct {
 	observers map[*byte]func(Write)
 	versions  versions
 	names     *names
-	// Closed when the sequence moves; nil while that is not waited for.
-	moved chan struct{}
+	// Fires when the sequence moves.
+	moved signal
 }
 
 func newStore(v versions, seed uint64) *store {
@@ -49,21 +49,10 @@ func newStore(v versions, seed uint64) *store {
 	}
 }
 
-// waitLocked returns a channel that is closed when the sequence moves.
-func (s *store) waitLocked() <-chan struct{} {
-	if s.moved == nil {
-		s.moved = make(chan struct{})
-	}
-	return s.moved
-}
-
 // moveLocked sets the sequence.
 func (s *store) moveLocked(rv uint64) {
 	s.rv = rv
-	if s.moved != nil {
-		close(s.moved)
-		s.moved = nil
-	}
+	s.moved.fire()
 }
 
 // add makes a resource known, or describes a known one anew.

@@ -28,8 +28,8 @@ type table struct {
 	// was served before.
 	born uint64
 
-	// Closed at the next write, nil while none is waited for.
-	changed chan struct{}
+	// Fires at each write.
+	changed signal
 }
 
 func newTable(r Resource, born uint64) *table {
@@ -58,22 +58,7 @@ func (t *table) put(key string, rv uint64, o *object) {
 	}
 	e.newest = &revision{rv: rv, object: o, older: e.newest}
 	t.log = append(t.log, event{rv: rv, old: old, new: o})
-	t.wake()
-}
-
-func (t *table) wake() {
-	if t.changed != nil {
-		close(t.changed)
-		t.changed = nil
-	}
-}
-
-// wait returns a channel that is closed at the next write.
-func (t *table) wait() <-chan struct{} {
-	if t.changed == nil {
-		t.changed = make(chan struct{})
-	}
-	return t.changed
+	t.changed.fire()
 }
 
 // end is the position of the next write.
@@ -89,7 +74,7 @@ func (t *table) compact() {
 		e.newest.older = nil
 		return e.newest.object != nil
 	})
-	t.wake()
+	t.changed.fire()
 }
 
 // rewind restores the present objects. Objects newer than rv take rv as their own resource
