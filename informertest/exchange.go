@@ -42,7 +42,7 @@ var errGone = errors.New("the client is gone, or the server closes")
 type endedCleanly struct{}
 
 func newExchange(q inquiry, w http.ResponseWriter, req *http.Request, a *handler) *exchange {
-	return &exchange{inquiry: q, w: w, faults: a.faults, done: req.Context().Done(), stop: a.ctx.Done(), gzipAbove: a.gzipAbove}
+	return &exchange{inquiry: q, w: w, faults: a.faults, done: req.Context().Done(), stop: a.ctx.Done(), gzipAbove: a.options.GzipAbove}
 }
 
 func (x *exchange) add(a *activeFault) {

@@ -46,7 +46,12 @@ func unread(version string, cause error) error {
 
 // ownFailure is an error that a kube-apiserver's storage has no other answer for.
 func ownFailure(message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
+	return failure(http.StatusInternalServerError, "", message)
+}
+
+// failure is an error that apimachinery has no function for.
+func failure(code int32, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
 func unknownResource(gvr schema.GroupVersionResource) error {
@@ -56,21 +61,13 @@ func unknownResource(gvr schema.GroupVersionResource) error {
 }
 
 func notAcceptable(accept string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusNotAcceptable,
-		Reason:  metav1.StatusReasonNotAcceptable,
-		Message: fmt.Sprintf("none of the accepted representations is served (%s): only application/json is, and application/vnd.kubernetes.protobuf of built-in types; and of everything PartialObjectMetadata in both", accept),
-	}}
+	return failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		fmt.Sprintf("none of the accepted representations is served (%s): only application/json is, and application/vnd.kubernetes.protobuf of built-in types; and of everything PartialObjectMetadata in both", accept))
 }
 
 func unsupportedMediaType(contentType string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusUnsupportedMediaType,
-		Reason:  metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("bodies of type %q are not read, only application/json is, and application/vnd.kubernetes.protobuf for built-in types", contentType),
-	}}
+	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		fmt.Sprintf("bodies of type %q are not read, only application/json is, and application/vnd.kubernetes.protobuf for built-in types", contentType))
 }
 
 // statusOf is the Status object that describes an error to a client.

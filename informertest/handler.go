@@ -20,15 +20,9 @@ import (
 
 // handler is the HTTP face of a store.
 type handler struct {
-	store  *store
-	faults *faults
-	every  time.Duration // between bookmarks
-	// sharded tells that the server knows shardSelector.
-	sharded bool
-	// gzipAbove is the size in bytes that an answer must exceed to be compressed.
-	gzipAbove int
-	// gzipWatches tells that watches are compressed.
-	gzipWatches bool
+	store   *store
+	faults  *faults
+	options Options // with their defaults
 	// cutAfter cuts a connection after a while.
 	cutAfter func(net.Conn, time.Duration)
 	// Ends the watches when the server closes.
@@ -133,7 +127,7 @@ func (a *handler) read(x *exchange, req *http.Request, t target, opts *metav1.Li
 		_, err := listOptions(req.URL.Query())
 		return err
 	}
-	if !a.sharded {
+	if !a.options.ShardedListAndWatch {
 		opts.ShardSelector = ""
 	}
 	if opts.Watch {
@@ -233,12 +227,12 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 		resource:  r,
 		codec:     newCodec(r, as),
 		media:     as.media,
-		every:     a.every,
+		every:     a.options.BookmarkInterval,
 		cursor:    cursor,
 		out:       bufio.NewWriterSize(w, writeBuffer),
 		flusher:   http.NewResponseController(w),
 	}
-	if a.gzipWatches && acceptsGzip(req) {
+	if a.options.GzipWatches && acceptsGzip(req) {
 		run.zip = newZipper(w, w.spoils())
 		defer run.zip.release()
 		run.out.Reset(run.zip)

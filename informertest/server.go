@@ -104,7 +104,7 @@ func NewServer(opts Options) *Server {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &handler{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, gzipAbove: opts.GzipAbove, gzipWatches: opts.GzipWatches, cutAfter: s.conns.cutAfter, ctx: ctx}
+	var handler http.Handler = &handler{store: s.store, faults: s.faults, options: opts, cutAfter: s.conns.cutAfter, ctx: ctx}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}

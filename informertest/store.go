@@ -219,17 +219,11 @@ func (s *store) deleteLocked(t *table, old *object) {
 }
 
 func (s *store) get(gvr schema.GroupVersionResource, namespace, name string) (Resource, *object, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t, err := s.tableLocked(gvr)
+	t, r, err := s.lookup(gvr)
 	if err != nil {
-		return Resource{}, nil, err
+		return r, nil, err
 	}
-	o := t.get(t.resource.key(namespace, name))
-	if o == nil {
-		return t.resource, nil, apierrors.NewNotFound(t.resource.groupResource(), name)
-	}
-	return t.resource, o, nil
+	return s.getAt(t, namespace, name, 0, nil)
 }
 
 // getAt reads an object for a request, which wants it not older than a resource version, from a
