@@ -138,17 +138,17 @@ type player struct {
 	// unread: something could not be read since.
 	unread atomic.Bool
 
-	config    Config
-	process   *process // nil before the first start
-	subject   *Subject // what has run last, and whether it has
-	ran       bool
-	run       *run // nil: none runs
-	backup    *informertest.Backup
-	vanished  bool
-	states    atomic.Int64 // of objects, so far
-	oblivion  atomic.Int64 // before one in how many requests the history is forgotten; 0: none
-	travelled atomic.Bool  // the server was restored, and the informer has not settled since
-	at        step         // the line under way
+	config     Config
+	process    *process // nil before the first start
+	subject    *Subject // what has run last, and whether it has
+	subjectRan bool
+	run        *run // nil: none runs
+	backup     *informertest.Backup
+	vanished   bool
+	states     atomic.Int64 // of objects, so far
+	oblivion   atomic.Int64 // before one in how many requests the history is forgotten; 0: none
+	travelled  atomic.Bool  // the server was restored, and the informer has not settled since
+	at         step         // the line under way
 
 	shard     informer.Shard                 // of the next informer
 	following atomic.Pointer[informer.Shard] // that of the newest informer

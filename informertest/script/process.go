@@ -18,13 +18,12 @@ var errDead = errors.New("the process is dead")
 type process struct {
 	*player
 	storage *informer.ResourceVersionStorage
+	hasRun  bool          // a run of it has begun; of the goroutine that plays the script
 	died    chan struct{} // closed when it is killed
 
 	mu   sync.Mutex
 	dead bool
 	fuse int // steps until it is killed; 0: never
-	// ran: a run of it has begun.
-	ran bool
 	// unsaved: the last save of the checkpoint has failed, in this run or, where this one had
 	// nothing to save, before.
 	unsaved bool
@@ -60,19 +59,6 @@ func (p *process) ifAlive(do func()) bool {
 		do()
 	}
 	return !p.dead
-}
-
-// began notes that a run begins.
-func (p *process) began() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ran = true
-}
-
-func (p *process) hasRun() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ran
 }
 
 // tried notes what has become of a save.

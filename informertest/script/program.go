@@ -57,7 +57,7 @@ func (p *player) start(how string) error {
 		if err != nil {
 			return fmt.Errorf("making an informer: %w", err)
 		}
-		p.subject, p.ran = subject, false
+		p.subject, p.subjectRan = subject, false
 	}
 	if p.config.Decode == "metadata" {
 		p.metadata.Store(true)
@@ -95,7 +95,7 @@ func (p *player) setup(process *process) Setup {
 		Handler:      door,
 		BatchHandler: door,
 		Storage:      process.storage,
-		NewProcess:   !process.hasRun(),
+		NewProcess:   !process.hasRun,
 		Failed:       p.failed,
 		GaveUp:       p.gaveUp,
 		Travelled:    p.travelled.Load,

@@ -33,12 +33,11 @@ func begin(p *process, subject *Subject) (*run, error) {
 		}
 	}
 	origin.Followers = subject.Followers
-	again := p.ran
-	p.ran = true
+	again := p.subjectRan
+	p.subjectRan, p.hasRun = true, true
 	if !again && subject.HasSynced() {
 		p.oracle.Synced() // before anything has begun
 	}
-	p.began()
 	p.oracle.Started(origin)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{process: p, subject: subject, end: cancel, ended: make(chan struct{}), synced: again}

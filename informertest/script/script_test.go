@@ -332,6 +332,24 @@ func TestAnInformerThatDoesNotCountWhatTheHandlerHas(t *testing.T) {
 	}
 }
 
+// What a later informer of a process says of the first list is judged too.
+func TestLaterInformerThatIsSyncedTooEarly(t *testing.T) {
+	s := parse(t, "fill 3\nstart\nwait 1m\nstop\nupdate ns0/pod-0\nhold\nstart\nwait 1m\nrelease\nsettle")
+	result, err := play(t, s, script.Ours)
+	require.NoError(t, err)
+	require.NoError(t, result.Err())
+	made := 0
+	result, err = play(t, s, func(setup script.Setup) (*script.Subject, error) {
+		subject, err := script.Ours(setup)
+		if made++; made == 2 {
+			subject.HasSynced = func() bool { return true }
+		}
+		return subject, err
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, result.Err(), "synced: ns0/pod-0: synced, and this object, there in version")
+}
+
 // What does not fit its type may be told later by an informer that is asked to decode it to that,
 // and by no other.
 func TestMistypedObjectsAreAMatterOfTypes(t *testing.T) {
