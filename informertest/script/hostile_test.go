@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer/informertest/script"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // hostile are answers that no server should give, each as a fault that lasts for ten minutes.
@@ -39,8 +40,8 @@ var unreadable = regexp.MustCompile(`garbage=|mistyped=|unversioned=|oversize=`)
 // INFORMER_ATTACK, which make attack sets, plays all of them for so many seconds, each round with
 // other changes.
 func TestHostileAnswers(t *testing.T) {
-	survivePanics(t)
-	attack := number("INFORMER_ATTACK", 0)
+	harness.SurvivePanics(t)
+	attack := harness.EnvInt("INFORMER_ATTACK", 0)
 	if attack > 0 { // millions of lines
 		klog.SetLogger(klog.New(nil))
 		t.Cleanup(klog.ClearLogger)

@@ -6,17 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"pgregory.net/rapid"
 
 	"github.com/rvinformer/informer/informertest/script"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // scenarios are the scripts that have a name.
@@ -41,17 +39,9 @@ func scenarioName(s *script.Script) string {
 	return strings.TrimSuffix(filepath.Base(s.Name), ".txt")
 }
 
-// survivePanics lets handlers panic.
-func survivePanics(t *testing.T) {
-	t.Helper()
-	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
-	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
-	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
-}
-
 // TestScenarios plays each of the scripts that have a name.
 func TestScenarios(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	for _, s := range readScenarios(t) {
 		t.Run(scenarioName(s), func(t *testing.T) {
 			result, err := play(t, s, script.Ours)
@@ -61,33 +51,18 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// number is that of an environment variable, if it has one.
-func number(variable string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
-		return n
-	}
-	return otherwise
-}
-
 // scriptsToPlay is how many random scripts are played. The default is a sample: make proof plays
 // many more.
-func scriptsToPlay() int { return number("INFORMER_TORTURE", 4) }
+func scriptsToPlay() int { return harness.EnvInt("INFORMER_TORTURE", 4) }
 
-// playTheSame has rapid begin at INFORMER_TORTURE_FROM, or else where it has begun in the last run:
-// what is red then is what has changed.
-func playTheSame(t *testing.T) {
+// prepareDays has playDays play one in so many of the scripts to play.
+func prepareDays(t *testing.T, share int) {
 	t.Helper()
-	if flag.Lookup("rapid.seed").Value.String() == "0" { // not set
-		setFlag(t, "rapid.seed", fmt.Sprint(number("INFORMER_TORTURE_FROM", 1)))
-	}
-}
-
-// setFlag sets a flag of this process until the test ends.
-func setFlag(t *testing.T, name, value string) {
-	t.Helper()
-	before := flag.Lookup(name).Value.String()
-	require.NoError(t, flag.Set(name, value))
-	t.Cleanup(func() { require.NoError(t, flag.Set(name, before)) })
+	harness.SurvivePanics(t)
+	checks := flag.Lookup("rapid.checks").Value
+	before := checks.String()
+	t.Cleanup(func() { require.NoError(t, checks.Set(before)) })
+	require.NoError(t, checks.Set(fmt.Sprint((scriptsToPlay()+share-1)/share)))
 }
 
 // scripts24h are random days: others for each turn of the dice, where rapid begins with the same
@@ -99,34 +74,37 @@ func scripts24h(turn int, shards bool) *rapid.Generator[*script.Script] {
 	})
 }
 
-// TestRandomScripts plays INFORMER_TORTURE random scripts, of a day each. The script that
-// rapid shows in the end is the shortest that it has found; it can be played again, or as
-// a scenario.
-func TestRandomScripts(t *testing.T) {
-	survivePanics(t)
-	playTheSame(t)
-	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+1)/2))
-	var writes, calls, scripts atomic.Int64
-	t.Cleanup(func() {
-		t.Logf("%d scripts, %d writes, %d events told", scripts.Load(), writes.Load(), calls.Load())
+// playDays plays random scripts with the informers of a maker, as many as rapid.checks says. The
+// script that rapid shows in the end is the shortest that it has found; it can be played again, or as
+// a scenario. For informers but ours, the oracle's judgement counts, and not what a script expects.
+func playDays(t *testing.T, maker string, draw func(t *rapid.T) *script.Script) {
+	t.Helper()
+	scripts, writes, calls := 0, 0, 0
+	t.Cleanup(func() { t.Logf("%d scripts, %d writes, %d events told", scripts, writes, calls) })
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		seed := drawSeed(rt)
+		result, err := playSeed(t, s, makers[maker], seed)
+		if err == nil {
+			scripts, writes, calls = scripts+1, writes+result.Writes, calls+result.Calls
+			if maker != "ours" {
+				result.Missed = nil
+			}
+			err = result.Err()
+		}
+		if err != nil {
+			fail(rt, err, s, seed, maker)
+		}
 	})
+}
+
+// TestRandomScripts plays INFORMER_TORTURE random scripts, of a day each, in two halves side by side.
+func TestRandomScripts(t *testing.T) {
+	prepareDays(t, 2)
 	for i := range 2 {
 		t.Run(fmt.Sprint("half=", i+1), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(rt *rapid.T) {
-				s := scripts24h(i, false).Draw(rt, "script")
-				seed := drawSeed(rt)
-				result, err := playSeed(t, s, script.Ours, seed)
-				if err == nil {
-					scripts.Add(1)
-					writes.Add(int64(result.Writes))
-					calls.Add(int64(result.Calls))
-					err = result.Err()
-				}
-				if err != nil {
-					fail(rt, err, s, seed, "ours")
-				}
-			})
+			playDays(t, "ours", func(t *rapid.T) *script.Script { return scripts24h(i, false).Draw(t, "script") })
 		})
 	}
 }
@@ -136,7 +114,7 @@ func TestRandomScripts(t *testing.T) {
 // handler list: another may have the watch that it needs. So the dead letters of a handler stay,
 // which is why the scripts are left out whose handlers end goroutines.
 func TestSharedScenarios(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	for _, s := range readScenarios(t) {
 		if name := scenarioName(s); !strings.HasPrefix(name, "handler-exits") {
 			t.Run(name, func(t *testing.T) {
@@ -163,25 +141,12 @@ func withoutGivingUp(t require.TestingT, s *script.Script) *script.Script {
 	return without
 }
 
-// TestSharedRandomScripts plays a quarter as many with a shared informer.
+// TestSharedRandomScripts plays an eighth as many with each kind of a shared informer.
 func TestSharedRandomScripts(t *testing.T) {
-	survivePanics(t)
-	playTheSame(t)
-	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+7)/8))
+	prepareDays(t, 8)
 	for _, name := range []string{"shared", "shared-late"} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
-				s := withoutGivingUp(rt, scripts24h(0, false).Draw(rt, "script"))
-				seed := drawSeed(rt)
-				result, err := playSeed(t, s, makers[name], seed)
-				if err == nil {
-					result.Missed = nil
-					err = result.Err()
-				}
-				if err != nil {
-					fail(rt, err, s, seed, name)
-				}
-			})
+			playDays(t, name, func(t *rapid.T) *script.Script { return withoutGivingUp(t, scripts24h(0, false).Draw(t, "script")) })
 		})
 	}
 }
@@ -189,41 +154,19 @@ func TestSharedRandomScripts(t *testing.T) {
 // TestShardedRandomScripts plays a quarter as many in which the informers that start follow other
 // shards than those before.
 func TestShardedRandomScripts(t *testing.T) {
-	survivePanics(t)
-	playTheSame(t)
-	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+3)/4))
-	rapid.Check(t, func(rt *rapid.T) {
-		s := peaceful(rt, scripts24h(0, true).Draw(rt, "script"))
-		seed := drawSeed(rt)
-		result, err := playSeed(t, s, script.Ours, seed)
-		if err == nil {
-			err = result.Err()
-		}
-		if err != nil {
-			fail(rt, err, s, seed, "ours")
-		}
-	})
+	prepareDays(t, 4)
+	playDays(t, "ours", func(t *rapid.T) *script.Script { return peaceful(t, scripts24h(0, true).Draw(t, "script")) })
 }
 
 // TestRestoredRandomScripts plays a quarter as many in which the server is restored again and again
 // while no process runs.
 func TestRestoredRandomScripts(t *testing.T) {
-	survivePanics(t)
-	playTheSame(t)
-	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+3)/4))
-	rapid.Check(t, func(rt *rapid.T) {
-		s := rapid.Custom(func(t *rapid.T) *script.Script {
-			dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
-			return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 3_000, Restores: true, TLS: true})
-		}).Draw(rt, "script")
-		result, err := play(t, peaceful(rt, s), script.Ours)
-		if err == nil {
-			err = result.Err()
-		}
-		if err != nil {
-			rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
-		}
+	prepareDays(t, 4)
+	restored := rapid.Custom(func(t *rapid.T) *script.Script {
+		dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
+		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 3_000, Restores: true, TLS: true})
 	})
+	playDays(t, "ours", func(t *rapid.T) *script.Script { return peaceful(t, restored.Draw(t, "script")) })
 }
 
 // peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is
@@ -243,7 +186,7 @@ var cachedMakers = []string{"cached", "cached-late", "cached-decoded"}
 // judgement counts, and not what a script expects of calls for unchanged objects, of checkpoints or
 // of batches, which it does not have.
 func TestCachedScenarios(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	for _, s := range readScenarios(t) {
 		if s.HasShards() {
 			continue // this informer follows the same set for ever
@@ -259,25 +202,12 @@ func TestCachedScenarios(t *testing.T) {
 	}
 }
 
-// TestCachedRandomScripts plays a quarter as many with it.
+// TestCachedRandomScripts plays an eighth as many with each kind of it.
 func TestCachedRandomScripts(t *testing.T) {
-	survivePanics(t)
-	playTheSame(t)
-	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+7)/8))
+	prepareDays(t, 8)
 	for _, name := range cachedMakers {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
-				s := peaceful(rt, scripts24h(0, false).Draw(rt, "script"))
-				seed := drawSeed(rt)
-				result, err := playSeed(t, s, makers[name], seed)
-				if err == nil {
-					result.Missed = nil
-					err = result.Err()
-				}
-				if err != nil {
-					fail(rt, err, s, seed, name)
-				}
-			})
+			playDays(t, name, func(t *rapid.T) *script.Script { return peaceful(t, scripts24h(0, false).Draw(t, "script")) })
 		})
 	}
 }

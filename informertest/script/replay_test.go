@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rvinformer/informer/informertest/script"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // makers are by the name that INFORMER_MAKER gives TestThisScript.
@@ -31,7 +32,7 @@ var makers = map[string]script.Maker{
 
 // play plays a script with the seed INFORMER_SEED, or 1.
 func play(t *testing.T, s *script.Script, make script.Maker) (*script.Result, error) {
-	return playSeed(t, s, make, uint64(number("INFORMER_SEED", 1)))
+	return playSeed(t, s, make, uint64(harness.EnvInt("INFORMER_SEED", 1)))
 }
 
 func playSeed(t *testing.T, s *script.Script, make script.Maker, seed uint64) (result *script.Result, err error) {
@@ -82,7 +83,7 @@ func TestThisScript(t *testing.T) {
 	if file == "" {
 		t.Skip("INFORMER_SCRIPT names no file")
 	}
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	s, err := script.Parse(file, text)
@@ -104,11 +105,11 @@ func numbered(n uint64) *script.Script {
 
 // TestThisDay plays the random day INFORMER_DAY.
 func TestThisDay(t *testing.T) {
-	day := number("INFORMER_DAY", 0)
+	day := harness.EnvInt("INFORMER_DAY", 0)
 	if day == 0 {
 		t.Skip("INFORMER_DAY is no number")
 	}
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	result, err := playSeed(t, numbered(uint64(day)), script.Ours, uint64(day))
 	require.NoError(t, err)
 	show(result)
@@ -126,11 +127,11 @@ func show(result *script.Result) {
 // played again, and shows where others differ first. The Go runtime decides about the turns of
 // goroutines, so they are not all: e2e/replay has a runtime that can be repeated.
 func TestDaysPlayedTwice(t *testing.T) {
-	days := number("INFORMER_TWICE", 0)
+	days := harness.EnvInt("INFORMER_TWICE", 0)
 	if days == 0 {
 		t.Skip("INFORMER_TWICE is not set")
 	}
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	equal := 0
 	for n := range uint64(days) {
 		var histories [2]string

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer/informertest/script"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/proof.md anew")
@@ -30,7 +31,7 @@ const varies = "varies"
 // TestScenarioTable plays each scenario with an informer of ours and with one of
 // client-go, and compares what the oracle says of them with docs/proof.md.
 func TestScenarioTable(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	text, err := os.ReadFile(proof)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), tableBegin)
