@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,7 +22,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/e2e/cluster"
 	"github.com/rvinformer/informer/informertest/oracle"
-	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/savedstate"
 )
 
 const (
@@ -285,37 +283,18 @@ func (f *follower) prepare() (begins oracle.Run, err error) {
 // readCheckpoint reads what the next run begins with. Without a checkpoint that is
 // nothing.
 func readCheckpoint(path string) (resumed string, known map[string]string, err error) {
-	content, err := os.ReadFile(path)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	storage := informer.NewResourceVersionStorage()
-	if _, err := storage.ReadFrom(bytes.NewReader(content)); err != nil {
+	content, err := savedstate.Read(bytes.NewReader(text))
+	if err != nil {
 		return "", nil, err
 	}
-	reader := checkpoint.NewReader(bytes.NewReader(content))
-	for err == nil {
-		_, _, err = reader.Next()
-	}
-	if err != io.EOF {
-		return "", nil, err
-	}
-	resumed = reader.Metadata()["resourceVersion"]
-	for {
-		record, _, version, err := reader.NextRecord()
-		if err == io.EOF {
-			return resumed, maps.Collect(storage.All()), nil
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		if record == checkpoint.Resume {
-			resumed = strings.Clone(version.Version().ResourceVersion)
-		}
-	}
+	return content.Resume, content.State(), nil
 }
 
 // watch tells the oracle what the informer says of itself, until ctx or the time of

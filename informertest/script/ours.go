@@ -215,22 +215,30 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 		return err
 	}
 	defer content.Close()
-	saved, err := readSaved(content)
+	saved, err := readCheckpoint(content)
 	if err != nil {
 		return err
 	}
 	if load {
-		run.Known, run.Begun = saved.known, saved.begun
+		run.Known = saved.State()
+		for key := range saved.Begun {
+			if _, known := run.Known[key]; known {
+				run.Begun[key] = true
+			} else {
+				run.Known[key] = ""
+			}
+		}
 	}
-	run.Resumed, run.Dead = saved.resume, map[string]bool{}
-	for key := range saved.letters {
+	run.Resumed, run.Dead = saved.Resume, map[string]bool{}
+	for key := range saved.Dead {
 		run.Dead[key] = true
 	}
 	_, run.Journaled = store.(informer.CheckpointAppender)
-	if saved.shard != run.Shard {
-		takeFrom(run, saved.shard)
+	of, err := shardOfCheckpoint(saved)
+	if err == nil && of != run.Shard {
+		takeFrom(run, of)
 	}
-	return nil
+	return err
 }
 
 // takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other

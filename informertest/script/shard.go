@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/savedstate"
 )
 
 // parseShard has informers that start from now on follow another shard: "all", or parts "A/N" or
@@ -59,9 +61,17 @@ func (p *player) clearStore() error {
 	if !p.script.shards || content == nil {
 		return nil
 	}
-	saved, err := readSaved(bytes.NewReader(content))
-	if err == nil && !saved.shard.Meets(p.shard) {
+	saved, err := readCheckpoint(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	of, err := shardOfCheckpoint(saved)
+	if err == nil && !of.Meets(p.shard) {
 		p.stableStore.clear()
 	}
 	return err
+}
+
+func shardOfCheckpoint(c *savedstate.Content) (informer.Shard, error) {
+	return informer.ParseShard(c.Metadata[checkpoint.MetadataShard])
 }

@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -12,7 +13,20 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/savedstate"
 )
+
+// readCheckpoint reads a checkpoint. A torn end of its journal is an error.
+func readCheckpoint(r io.Reader) (*savedstate.Content, error) {
+	content, err := savedstate.Read(r)
+	if err == nil {
+		err = content.Torn
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return content, nil
+}
 
 // checkpointStore is the checkpoint as the informers of a script share it, in memory, seen from one
 // process.
@@ -38,7 +52,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	saved, err := readSaved(bytes.NewReader(b.Bytes()))
+	content, err := readCheckpoint(bytes.NewReader(b.Bytes()))
 	switch {
 	case err != nil:
 		return err
@@ -50,7 +64,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	kept := s.ifAlive(func() {
 		s.stableStore.put(b.Bytes(), begun)
 		err = s.bury()
-		s.oracle.Claimed(oracle.FromCheckpoint, saved.resume)
+		s.oracle.Claimed(oracle.FromCheckpoint, content.Resume)
 	})
 	if !kept {
 		return errDead
@@ -68,7 +82,7 @@ type journaledStore struct{ checkpointStore }
 var _ informer.CheckpointAppender = journaledStore{}
 
 func (s journaledStore) Append(ctx context.Context, b []byte) error {
-	added, err := readSaved(bytes.NewReader(slices.Concat(noEntries, b)))
+	added, err := readCheckpoint(bytes.NewReader(slices.Concat(noEntries, b)))
 	switch {
 	case err != nil:
 		return err
@@ -80,8 +94,8 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 	kept := s.ifAlive(func() {
 		s.stableStore.add(b)
 		err = s.bury()
-		if added.journaled {
-			s.oracle.Claimed(oracle.FromCheckpoint, added.resume)
+		if added.Journaled {
+			s.oracle.Claimed(oracle.FromCheckpoint, added.Resume)
 			s.unsaved = false
 		}
 	})
@@ -94,9 +108,9 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 
 // bury tells the oracle of the dead letters that are in the store now.
 func (s checkpointStore) bury() error {
-	saved, err := readSaved(bytes.NewReader(s.stableStore.content()))
+	content, err := readCheckpoint(bytes.NewReader(s.stableStore.content()))
 	if err == nil {
-		s.oracle.Buried(saved.letters)
+		s.oracle.Buried(content.Dead)
 	}
 	return err
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/savedstate"
 	"github.com/rvinformer/informer/tests/harness"
 )
 
@@ -656,7 +657,7 @@ func (l *life) goOn() {
 
 // checkLeftLocked checks that a checkpoint that was saved at the end of a Run has all that
 // the handler knows.
-func (o *ordeal) checkLeftLocked(left harness.Saved) {
+func (o *ordeal) checkLeftLocked(left *savedstate.Content) {
 	for key, v := range o.hand {
 		switch has, ok := left.Versions[key]; {
 		case o.dirty[key] || o.excused[key]:
@@ -687,12 +688,12 @@ func (o *ordeal) checkContent(content []byte) {
 	o.faults.Untouched(func(gone map[string]string) {
 		server := o.Versions()
 		for key, version := range server {
-			if notAfter(version, left.Resume) && !left.Dead[key] {
+			if notAfter(version, left.Resume) && left.Dead[key] == "" {
 				require.True(o.T, notAfter(version, left.Versions[key].ResourceVersion), "%s: server %s, checkpoint %s to %s; %s", key, version, left.Versions[key], left.Resume, o.story())
 			}
 		}
 		for key, version := range gone {
-			if server[key] == "" && notAfter(version, left.Resume) && !left.Dead[key] {
+			if server[key] == "" && notAfter(version, left.Resume) && left.Dead[key] == "" {
 				require.NotContains(o.T, left.Versions, key, "deleted in %s, checkpoint to %s; %s", version, left.Resume, o.story())
 			}
 		}

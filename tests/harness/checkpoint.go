@@ -6,18 +6,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/savedstate"
 )
 
 // MemoryCheckpoint is a CheckpointStore in memory. What is set of its functions is asked first.
@@ -151,72 +147,12 @@ func (l *Lockable) IsLocked() bool {
 	return l.locked
 }
 
-// Saved is what a checkpoint says.
-type Saved struct {
-	Metadata map[string]string
-	// Resume is the resource version in it.
-	Resume   string
-	Versions map[string]keytable.Version
-	// Begun are the keys that the handler may have begun to take in, by its journal.
-	Begun map[string]bool
-	// Dead are those of Begun that have a dead letter: whatever has happened to them up to Resume is
-	// passed over.
-	Dead map[string]bool
-}
-
 // ReadSaved reads a checkpoint, and its journal to the last whole record.
-func ReadSaved(t testing.TB, content []byte) (s Saved) {
+func ReadSaved(t testing.TB, content []byte) *savedstate.Content {
 	t.Helper()
-	s.Versions, s.Begun, s.Dead = map[string]keytable.Version{}, map[string]bool{}, map[string]bool{}
-	r := checkpoint.NewReader(bytes.NewReader(content))
-	for {
-		key, version, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err)
-		s.Versions[strings.Clone(key)] = ownVersion(version)
-	}
-	s.Metadata = maps.Clone(r.Metadata())
-	s.Resume = s.Metadata["resourceVersion"]
-	for {
-		record, key, version, err := r.NextRecord()
-		if err == io.EOF {
-			return s
-		}
-		require.NoError(t, err)
-		switch record {
-		case checkpoint.Acknowledged:
-			s.Versions[strings.Clone(key)] = ownVersion(version)
-			delete(s.Begun, key)
-			delete(s.Dead, key)
-		case checkpoint.Gone:
-			delete(s.Versions, key)
-			delete(s.Begun, key)
-			delete(s.Dead, key)
-		case checkpoint.Dead:
-			s.Dead[strings.Clone(key)] = true
-			fallthrough
-		case checkpoint.Begun:
-			s.Begun[strings.Clone(key)] = true
-		case checkpoint.Resume:
-			s.Resume = ownVersion(version).ResourceVersion
-		}
-	}
-}
-
-func ownVersion(b *keytable.Binary) keytable.Version {
-	v := b.Version()
-	return keytable.Version{ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID)))}
-}
-
-// State is the resource version of every key.
-func (s Saved) State() map[string]string {
-	state := map[string]string{}
-	for key, v := range s.Versions {
-		state[key] = v.ResourceVersion
-	}
-	return state
+	s, err := savedstate.Read(bytes.NewReader(content))
+	require.NoError(t, err)
+	return s
 }
 
 // RequireSaved checks that a checkpoint has everything that the server has now.

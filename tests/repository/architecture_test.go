@@ -29,7 +29,7 @@ var layers = [][]string{
 		"internal/objectsize", "informertest",
 	},
 	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},
-	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/pack", "internal/protoobject", "internal/prune"},
+	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/pack", "internal/protoobject", "internal/prune", "internal/savedstate"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},
