@@ -60,7 +60,7 @@ func tortureRestarts(t *testing.T, seed uint64) {
 		Dice: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 12))}, chance: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 13))}, faults: f,
 		hand: map[string]keytable.Version{}, unsure: map[string]bool{}, dirty: map[string]bool{}, excused: map[string]bool{},
 	}
-	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return o.watched(f.Wrap(server)) }}, func(t *testing.T, w *harness.World) {
+	harness.Bubble(t, informertest.Options{Wrap: o.watched}, func(t *testing.T, w *harness.World) {
 		f.World, o.World = w, w
 		o.prepare()
 		defer func() { o.life.stop() }()
@@ -544,9 +544,9 @@ func (o *ordeal) act() {
 	case 1:
 		o.Compact()
 	case 2:
-		o.faults.Become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[o.N(7)])
+		o.faults.Break()
 	case 3, 4, 5:
-		o.faults.Become("")
+		o.Heal()
 	case 6, 7, 8, 9:
 		o.kill()
 	case 10, 11:
@@ -716,7 +716,7 @@ func (o *ordeal) settle() {
 	dead, lost := o.life.dead, o.lost
 	o.mu.Unlock()
 	require.False(o.T, dead)
-	o.faults.Become("")
+	o.Heal()
 	time.Sleep(40 * time.Minute) // a silent watch may last for half an hour
 	if !lost && !o.rewound {
 		o.check("without a list")

@@ -3,10 +3,13 @@ package harness
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
 	"sync"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/informertest"
 )
 
 // EnvInt is what an environment variable says: INFORMER_TORTURE how many seeds the tests
@@ -35,16 +38,13 @@ func (d *Dice) N(most int) int {
 // One is true one time out of n, and never for 0.
 func (d *Dice) One(n int) bool { return n > 0 && d.N(n) == 0 }
 
-// Faults is what stands between server and informer, and what changes the pods of the server.
+// Faults changes the pods of a server, and has answers of it go wrong.
 type Faults struct {
 	Dice
 	World *World
 
 	touching sync.Mutex
 	gone     map[string]string // the version of each key's last deletion
-
-	state sync.Mutex
-	kind  string
 }
 
 // Untouched calls look with the version of each key's last deletion, while no pod changes.
@@ -54,51 +54,17 @@ func (f *Faults) Untouched(look func(gone map[string]string)) {
 	look(f.gone)
 }
 
-// Become sets what is wrong from now on, one of the cases of Wrap. Any other word is nothing.
-func (f *Faults) Become(kind string) {
-	f.state.Lock()
-	defer f.state.Unlock()
-	f.kind = kind
-}
-
-func (f *Faults) now() string {
-	f.state.Lock()
-	defer f.state.Unlock()
-	return f.kind
-}
-
-var statuses = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusForbidden, http.StatusGatewayTimeout}
-
-// Wrap puts f before a server.
-func (f *Faults) Wrap(server http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch kind := f.now(); {
-		case kind == "refuse" && !f.One(4):
-			if f.One(2) {
-				w.Header().Set("Retry-After", strconv.Itoa(1+f.N(3)))
-			}
-			http.Error(w, "refused", statuses[f.N(len(statuses))])
-			return
-		case kind == "cut" && f.One(2):
-			w = &Cutting{ResponseWriter: w, Left: f.N(2000)}
-		case kind == "close" && IsWatch(r):
-			return
-		case kind == "silent" && IsWatch(r):
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			return
-		case kind == "refuse watch-lists" && IsWatchList(r):
-			http.Error(w, "sendInitialEvents is forbidden", http.StatusUnprocessableEntity)
-			return
-		case kind == "ignore watch-lists" && IsWatchList(r):
-			r = Ignoring(r, "sendInitialEvents", "resourceVersionMatch")
-		case kind == "compact" && f.One(2):
-			f.Touch()
-			f.World.Compact()
-		}
-		server.ServeHTTP(w, r)
-	})
+// Break ends what was wrong, and has something else go wrong until the server is healed.
+func (f *Faults) Break() {
+	status := []int{429, 500, 503, 403, 504}[f.N(5)]
+	faults := []string{
+		fmt.Sprintf("%d odds=2", status), fmt.Sprintf("%d odds=2 retry-after=%d", status, 1+f.N(3)), fmt.Sprintf("cut=%d odds=2", f.N(2000)),
+		"close", "watch,watch-list hang", "refuse-watch-list", "ignore-watch-list",
+	}
+	fault, err := informertest.ParseFault(faults[f.N(len(faults))])
+	require.NoError(f.World.T, err)
+	f.World.Heal()
+	f.World.Inject(fault)
 }
 
 // Touch creates, changes, deletes, or deletes and creates again one of 30 pods.

@@ -90,7 +90,7 @@ func (c *checker) OnBatch(_ context.Context, events []informer.Event) error {
 func tortureShared(t *testing.T, seed uint64) {
 	f := &harness.Faults{Dice: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 1))}}
 	d := &harness.Dice{Rand: rand.New(rand.NewPCG(seed, 2))}
-	harness.Bubble(t, informertest.Options{Wrap: f.Wrap}, func(t *testing.T, w *harness.World) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		f.World = w
 		for range d.N(40) {
 			f.Touch()
@@ -176,9 +176,9 @@ func tortureShared(t *testing.T, seed uint64) {
 			case 1:
 				w.Compact()
 			case 2:
-				f.Become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[d.N(7)])
+				f.Break()
 			case 3, 4:
-				f.Become("")
+				w.Heal()
 			case 5:
 				k := d.N(len(stops))
 				stops[k]()
@@ -208,7 +208,7 @@ func tortureShared(t *testing.T, seed uint64) {
 			c.panics = 0
 			c.mu.Unlock()
 		}
-		f.Become("")
+		w.Heal()
 		time.Sleep(40 * time.Minute)
 		for range 8 { // transforms fail at random: lists repeat what was lost
 			w.Relist()
