@@ -9,9 +9,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/savedstate"
 )
@@ -42,6 +44,9 @@ func (s checkpointStore) Load(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
+// longestSave is how long a checkpoint may take to be saved.
+const longestSave = 200 * time.Millisecond
+
 func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) (err error) {
 	defer func() { s.tried(err) }()
 	begun := len(s.stableStore.content())
@@ -49,7 +54,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	if err := write(&b); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := backoff.Sleep(ctx, s.dice.duration(longestSave)); err != nil { // events are acknowledged meanwhile
 		return err
 	}
 	content, err := readCheckpoint(bytes.NewReader(b.Bytes()))
