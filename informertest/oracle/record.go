@@ -28,7 +28,6 @@ type (
 	listed struct{}
 	claim  struct{ source, version string }
 	sample struct{ bytes, limit, largest int64 }
-	// asked is the question how many keys wait, and waiting its answer.
 	// asked is a question how many keys wait, and waiting its answer.
 	asked   struct{ question int }
 	waiting struct{ question, keys int }
