@@ -21,9 +21,10 @@ type batch struct {
 	// due are the handlers of a resync, nil for additions.
 	due     sets.Set[*registration]
 	initial bool
-	// readers are the handlers that have not finished the batch. They are of the lock of the
-	// changelog.
-	readers []*registration
+	// readers are the handlers that have not finished the batch. Replaced has the states that the
+	// batch names and the store has replaced since. Both are of the lock of the changelog.
+	readers  []*registration
+	replaced map[state]*Stored
 }
 
 // bySlot is the order of the states of a table, byBirth the order in which a generation has staged
@@ -31,20 +32,23 @@ type batch struct {
 func bySlot(a, b state) int  { return cmp.Compare(a.slot, b.slot) }
 func byBirth(a, b state) int { return cmp.Compare(int32(a.born-b.born), 0) } // the numbers may begin anew
 
-// find returns where the batch names a state, if it does.
-func (b *batch) find(of state) (place int, named bool) {
+// names reports whether the batch names a state.
+func (b *batch) names(of state) bool {
 	place, found := slices.BinarySearchFunc(b.states, of, b.order)
-	return place, found && b.states[place] == of
+	return found && b.states[place] == of
 }
 
-// callsLocked returns how many handlers have yet to be called with what is at a place.
-func (b *batch) callsLocked(place int) (calls int) {
-	for _, r := range b.readers {
-		if r.awaitsLocked(b, place) {
-			calls++
-		}
+// replaceLocked keeps a state that the store has replaced, if the batch names it.
+func (b *batch) replaceLocked(o *Stored) (kept bool) {
+	of := o.state()
+	if !b.names(of) {
+		return false
 	}
-	return calls
+	if b.replaced == nil {
+		b.replaced = map[state]*Stored{}
+	}
+	b.replaced[of] = o
+	return true
 }
 
 func (b *batch) len() int { return len(b.states) + len(b.objects) }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/budget"
@@ -38,11 +39,8 @@ type changelog struct {
 	syncedAt int64
 	// current is the number of handlers that have read all events.
 	current int
-	// unfinished are the batches that a handler has not finished. Replaced has the states that they
-	// name and the store has replaced since, for as long as one of their handlers has yet to be
-	// called with them.
+	// unfinished are the batches that a handler has not finished.
 	unfinished []*batch
-	replaced   map[state]*awaited
 	// copies has what events share.
 	copies pack.Copies
 	// ctx is that of the run, nil before it and when it ends.
@@ -50,13 +48,6 @@ type changelog struct {
 	running sync.WaitGroup
 	// callers is how many goroutines call handlers.
 	callers atomic.Int64
-}
-
-// awaited is a replaced state that so many handlers have yet to be called with, once for each of
-// their batches that names it.
-type awaited struct {
-	*Stored
-	calls int
 }
 
 // segment is a piece of the changelog. Its events are only appended to; the next one begins where
@@ -121,7 +112,7 @@ func (f *changelog) stop() {
 	for _, r := range f.handlers {
 		r.endLocked()
 	}
-	f.handlers, f.tail, f.replaced = nil, &segment{}, nil
+	f.handlers, f.tail = nil, &segment{}
 	f.countLocked()
 }
 
@@ -186,44 +177,19 @@ func (f *changelog) keepLocked(o *Stored) (bytes int64) {
 	return int64(copied)
 }
 
-// noteReplacedLocked keeps a state that was replaced, if a handler has yet to be called with it,
-// and returns what that takes.
+// noteReplacedLocked keeps a state that was replaced in the batches that name it, and returns what
+// that takes. The handlers that have not finished such a batch have the event of the change before
+// them, which keeps the state too.
 func (f *changelog) noteReplacedLocked(o *Stored) (bytes int64) {
 	if o.object != nil { // a batch of decoded objects has them itself
 		return 0
 	}
-	of, calls := o.state(), 0
 	for _, b := range f.unfinished {
-		if place, named := b.find(of); named {
-			calls += b.callsLocked(place)
+		if b.replaceLocked(o) {
+			bytes += mapEntry
 		}
 	}
-	if calls == 0 {
-		return 0
-	}
-	if f.replaced == nil {
-		f.replaced = map[state]*awaited{}
-	}
-	f.replaced[of] = &awaited{o, calls}
-	return mapEntry + int64(unsafe.Sizeof(awaited{}))
-}
-
-// calledLocked notes that a handler needs a state of a batch no more.
-func (f *changelog) calledLocked(of state) {
-	o := f.replaced[of]
-	if o == nil {
-		return
-	}
-	if o.calls--; o.calls == 0 {
-		f.forgetLocked(of)
-	}
-}
-
-func (f *changelog) forgetLocked(of state) {
-	delete(f.replaced, of)
-	if len(f.replaced) == 0 {
-		f.replaced = nil // a map never shrinks
-	}
+	return bytes
 }
 
 func (f *changelog) appendLocked(e *event) {
@@ -265,37 +231,34 @@ func (f *changelog) find(b *batch, place int) Stored {
 	if o := f.store.stateOf(of); !o.IsZero() {
 		return o
 	}
-	if o, noted := f.findReplaced(of); noted {
-		return o
+	if o := f.findReplaced(b, of); o != nil {
+		return *o
 	}
 	f.applying.Lock() // the store changes first
 	defer f.applying.Unlock()
-	o, _ := f.findReplaced(of)
-	return o
+	return ptr.Deref(f.findReplaced(b, of), Stored{})
 }
 
-func (f *changelog) findReplaced(of state) (o Stored, noted bool) {
+func (f *changelog) findReplaced(b *batch, of state) *Stored {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if replaced := f.replaced[of]; replaced != nil {
-		return *replaced.Stored, true
-	}
-	return Stored{}, false
+	return b.replaced[of]
 }
 
 // beginLocked notes that a handler is going to be called with a batch.
 func (f *changelog) beginLocked(b *batch, r *registration) {
 	if len(b.readers) == 0 {
+		b.replaced = nil
 		f.unfinished = append(f.unfinished, b)
 	}
 	b.readers = append(b.readers, r)
 }
 
-// endLocked notes that a handler is called with a batch no more. It has been called with what is
-// replaced, or never is.
+// endLocked notes that a handler is called with a batch no more.
 func (f *changelog) endLocked(b *batch, r *registration) {
 	b.readers = slices.DeleteFunc(b.readers, func(other *registration) bool { return other == r })
 	if len(b.readers) == 0 {
+		b.replaced = nil
 		f.unfinished = slices.DeleteFunc(f.unfinished, func(other *batch) bool { return other == b })
 	}
 }
@@ -311,14 +274,6 @@ func (f *changelog) hasBatches() bool {
 // finished.
 func (f *changelog) leaveLocked(r *registration) {
 	for _, b := range slices.Clone(f.unfinished) {
-		if !slices.Contains(b.readers, r) {
-			continue
-		}
-		for of := range f.replaced {
-			if place, named := b.find(of); named && r.awaitsLocked(b, place) {
-				f.calledLocked(of)
-			}
-		}
 		f.endLocked(b, r)
 	}
 }

@@ -313,19 +313,9 @@ func (r *registration) returnedLocked() {
 	}
 	r.calling = false
 	r.queued--
-	if r.batch == nil { // it was an event, or the handler was removed
-		return
+	if r.batch != nil { // it was not an event, and the handler was not removed
+		r.place++
 	}
-	if r.batch.states != nil {
-		r.changelog.calledLocked(r.batch.states[r.place])
-	}
-	r.place++
-}
-
-// awaitsLocked reports whether the handler, which has not finished a batch, has yet to be called
-// with what is at a place.
-func (r *registration) awaitsLocked(b *batch, place int) bool {
-	return r.batch != b || r.place <= place
 }
 
 // endBatchLocked notes that the batch under way is finished.
