@@ -185,15 +185,6 @@ func (s *decodedStore) all() *batch {
 // shrink does nothing: client-go's indexer keeps its maps.
 func (s *decodedStore) shrink() (more bool) { return false }
 
-func (s *decodedStore) sample() (objects []object.Known) {
-	for _, obj := range s.all().objects {
-		if key, v, err := object.KeyAndVersion(obj); err == nil && len(objects) < sampled {
-			objects = append(objects, object.Known{Key: key, Version: v})
-		}
-	}
-	return known.Oldest(objects)
-}
-
 func (s *decodedStore) begin() generation {
 	return &decodedGeneration{store: s, shown: map[runtime.Object]struct{}{}, dropped: map[runtime.Object]struct{}{}, places: map[string]int{}}
 }

@@ -217,7 +217,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	defer i.lists.run(nil)
 	defer i.auditBeside(ctx)()
 	if i.snapshots == nil {
-		f.Run(ctx, &follower.Origin{Objects: i.objects.sample})
+		f.Run(ctx, &follower.Origin{Objects: i.sample})
 		return
 	}
 	i.resume(ctx, f)

@@ -33,8 +33,6 @@ type objects interface {
 	// lendFrom lends visit about most of the next keys and resource versions, or all of them, and
 	// returns where to go on: 0 at the end and at the beginning. Visit must not use the objects.
 	lendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor
-	// sample returns some objects, for a server to be asked whether it has them.
-	sample() []object.Known
 	// detached returns a handle of an object that is not kept.
 	detached(e encoded) Stored
 	// shrink gives back memory after a peak, a part at a time, and reports whether more is to be

@@ -65,7 +65,7 @@ func fieldList(fields []string) string {
 // resume restores the store and has f go on from there, and saves the store beside it.
 func (i *Informer) resume(ctx context.Context, f *follower.Follower) {
 	defer i.snapshots.End(ctx)
-	from := follower.Origin{Objects: i.store.sample, Latest: i.store.latest}
+	from := follower.Origin{Objects: i.sample, Latest: i.latest}
 	from.Resume = i.snapshots.Begin(ctx)
 	from.Known = i.store.LastStoreSyncResourceVersion()
 	from.Resumed = func() {
@@ -142,7 +142,7 @@ func (c saved) State() keeper.State {
 	c.changelog.applying.Lock()
 	defer c.changelog.applying.Unlock()
 	sn := c.store.snapshot()
-	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.store.sample(), Write: func(w *checkpoint.PayloadWriter) error {
+	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.sample(), Write: func(w *checkpoint.PayloadWriter) error {
 		if err := c.mayWrite(sn); err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package objectcache
 
 import (
+	"strings"
+
+	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 )
@@ -9,53 +12,47 @@ import (
 const sampled = 64
 
 // sample returns some objects, for a server to be asked whether it has them.
-func (s *Store) sample() (objects []object.Known) {
-	for _, o := range s.resolve(s.states(sampled)) {
-		if v, err := o.version(); err == nil {
-			objects = append(objects, object.Known{Key: o.Key(), Version: v})
+func (i *Informer) sample() []object.Known {
+	var keys []string
+	i.objects.lendFrom(0, sampled, func(key string, _ *keytable.Binary) {
+		if len(keys) < sampled {
+			keys = append(keys, strings.Clone(key))
 		}
-	}
-	return known.Oldest(objects)
+	})
+	return known.Oldest(i.identify(keys))
 }
 
 // latest returns the objects with the newest versions, the newest first, for a server to be asked
 // whether it has them.
-func (s *Store) latest() (objects []object.Known) {
-	for _, o := range known.LatestOf(s.lendFrom) {
-		if v, ok := s.version(o.Key); ok { // with the UID
-			objects = append(objects, object.Known{Key: o.Key, Version: v})
+func (i *Informer) latest() []object.Known {
+	var keys []string
+	for _, o := range known.LatestOf(i.objects.lendFrom) {
+		keys = append(keys, o.Key)
+	}
+	return i.identify(keys)
+}
+
+// identify returns the objects of keys that are still there, with their UIDs.
+func (i *Informer) identify(keys []string) (objects []object.Known) {
+	for _, key := range keys {
+		if v, ok := i.objects.version(key); ok {
+			objects = append(objects, object.Known{Key: key, Version: v})
 		}
 	}
 	return objects
 }
 
-// states returns the states of all objects, or of so many if most is not 0, by slot. They take
-// eight bytes each.
-func (s *Store) states(most int) []state {
+// all returns a batch of all objects. Their states take eight bytes each.
+func (s *Store) all() *batch {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t := s.table
-	all := make([]state, 0, t.live)
-	for n := uint32(1); n < t.slots.len && (most == 0 || len(all) < most); n++ {
-		if of := t.slots.at(n); of.flags&live != 0 {
-			all = append(all, state{n, of.born})
-		}
+	states := make([]state, 0, t.live)
+	for n := range (postings{table: t, every: true}).all {
+		states = append(states, state{n, t.slots.at(n).born})
 	}
-	return all
+	return &batch{states: states, order: bySlot}
 }
-
-// resolve returns the states that are still live.
-func (s *Store) resolve(states []state) (found []Stored) {
-	for _, of := range states {
-		if o := s.stateOf(of); !o.IsZero() {
-			found = append(found, o)
-		}
-	}
-	return found
-}
-
-// all returns a batch of all objects.
-func (s *Store) all() *batch { return &batch{states: s.states(0), order: bySlot} }
 
 // state returns where the store had the object.
 func (o Stored) state() state { return state{o.slot, o.born} }
