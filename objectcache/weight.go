@@ -3,9 +3,7 @@ package objectcache
 import (
 	"reflect"
 	"time"
-	"unsafe"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -27,7 +25,7 @@ const (
 // of returns what an object takes.
 func (w *weight) of(obj runtime.Object, encoded int) int64 {
 	if w.objects++; w.objects <= weighFirst || w.objects%weighEvery == 0 {
-		w.note(weigh(obj), encoded)
+		w.note(weighValue(reflect.ValueOf(obj).Elem()), encoded)
 	}
 	return w.estimate(reflect.TypeOf(obj), encoded)
 }
@@ -46,14 +44,6 @@ func (w *weight) estimate(t reflect.Type, encoded int) int64 {
 func (w *weight) note(measured int64, encoded int) {
 	const fade = 31.0 / 32
 	w.measured, w.encoded = w.measured*fade+float64(measured), w.encoded*fade+float64(encoded)
-}
-
-// weigh returns what an object takes beside its struct.
-func weigh(obj runtime.Object) int64 {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return weighJSON(u.Object)
-	}
-	return weighValue(reflect.ValueOf(obj).Elem())
 }
 
 // allocated returns the memory for an allocation of so many bytes, about: the allocator has classes
@@ -94,29 +84,6 @@ func mapBytes(entries int, entry int64) int64 {
 	return size
 }
 
-const wordBytes = int64(unsafe.Sizeof(uintptr(0)))
-
-// weighJSON returns what a value of an unstructured object takes, beside the interface that has it.
-func weighJSON(value any) (size int64) {
-	switch v := value.(type) {
-	case string:
-		return 2*wordBytes + allocated(int64(len(v)))
-	case map[string]any:
-		size = mapBytes(len(v), 4*wordBytes)
-		for _, of := range v { // objects share their keys
-			size += weighJSON(of)
-		}
-	case []any:
-		size = allocated(3*wordBytes) + allocated(int64(cap(v))*2*wordBytes)
-		for _, of := range v {
-			size += weighJSON(of)
-		}
-	case int64, float64:
-		size = wordBytes
-	}
-	return size
-}
-
 var timeType = reflect.TypeFor[time.Time]()
 
 // weighValue returns what a value refers to.
@@ -145,8 +112,12 @@ func weighValue(v reflect.Value) (size int64) {
 	case reflect.Map:
 		if !v.IsNil() {
 			size = mapBytes(v.Len(), int64(v.Type().Key().Size()+v.Type().Elem().Size()))
+			shared := v.Type().Elem().Kind() == reflect.Interface // the keys of unstructured objects are
 			for of := v.MapRange(); of.Next(); {
-				size += weighValue(of.Key()) + weighValue(of.Value())
+				size += weighValue(of.Value())
+				if !shared {
+					size += weighValue(of.Key())
+				}
 			}
 		}
 	case reflect.Interface:
