@@ -55,7 +55,6 @@ func TestDecodedDoesWhatEncodedDoes(t *testing.T) {
 		"TestRestoredServerThatRepeatsVersionsIsReadAnew": TestRestoredServerThatRepeatsVersionsIsReadAnew,
 		"TestSlowHandlerHoldsUpNobody":                    TestSlowHandlerHoldsUpNobody,
 		"TestLateHandlerMissesNothingUnderLoad":           TestLateHandlerMissesNothingUnderLoad,
-		"TestResyncRepeatsForThoseThatAskForIt":           TestResyncRepeatsForThoseThatAskForIt,
 		"TestResyncDoesNotPileUp":                         TestResyncDoesNotPileUp,
 		"TestHandlerRemovesItself":                        TestHandlerRemovesItself,
 		"TestHandlerThatEndsItsGoroutineIsCalledOn":       TestHandlerThatEndsItsGoroutineIsCalledOn,

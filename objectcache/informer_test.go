@@ -85,25 +85,6 @@ func TestMetadataHasKindOfExample(t *testing.T) {
 	})
 }
 
-func TestUnchangedRelistDecodesNothing(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		for n := range 50 {
-			w.create(fmt.Sprintf("a/%d", n))
-		}
-		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{
-			Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		})
-		h, _ := handle(t, i)
-		defer w.run(i)()
-		require.Len(t, h.take(), 50)
-		before := i.Store().Decoded()
-		relist(w)
-		require.Equal(t, before, i.Store().Decoded())
-		require.Empty(t, h.take())
-		require.Equal(t, 50, i.Status().Objects)
-	})
-}
-
 // Objects that Transform renames are compared under the names that they are read with.
 func TestUnchangedRelistDecodesNothingThatTransformRenames(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -420,23 +401,6 @@ func (m *mirror) OnDelete(obj interface{}) {
 		m.t.Errorf("%s deleted, not known", key)
 	}
 	delete(m.objects, key)
-}
-
-func TestResyncRepeatsForThoseThatAskForIt(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
-		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{ResyncPeriod: 30 * time.Second})
-		often, _ := handle(t, i)
-		never := &told{}
-		_, err := i.AddEventHandlerWithResyncPeriod(never, 0)
-		require.NoError(t, err)
-		defer w.run(i)()
-		often.take()
-		never.take()
-		harness.Sleep(31 * time.Second)
-		require.Equal(t, []string{"update a/1 created was created", "update a/2 created was created"}, often.sorted())
-		require.Empty(t, never.take())
-	})
 }
 
 // As in client-go, a negative period becomes the shortest one, and that is logged.

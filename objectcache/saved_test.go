@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -122,23 +121,6 @@ func TestWarmRestartServesReadsAndListsNothing(t *testing.T) {
 			require.Zero(t, w.lists())
 		})
 	}
-}
-
-func TestWarmRestartDecodesNothingWithoutHandlers(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		for n := range 40 {
-			w.create(fmt.Sprintf("a/%d", n))
-		}
-		file := w.lived(&corev1.Pod{})
-		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-		defer w.run(i)()
-		sleep(time.Minute)
-		require.True(t, i.HasSynced())
-		w.update("a/7", "changed")
-		synctest.Wait()
-		require.Equal(t, 40, i.Status().Objects)
-		require.Zero(t, i.Store().Decoded())
-	})
 }
 
 func TestHandlersGetRestoredObjectsAndWhatFollows(t *testing.T) {
@@ -451,53 +433,6 @@ func TestSnapshotIsSavedAfterItsInterval(t *testing.T) {
 	}
 }
 
-// failing is a store of snapshots whose saves fail while it is broken.
-type failing struct {
-	informer.CheckpointStore
-	mu     sync.Mutex
-	broken error
-	saves  int
-}
-
-func (f *failing) Save(ctx context.Context, write func(io.Writer) error) error {
-	f.mu.Lock()
-	f.saves++
-	broken := f.broken
-	f.mu.Unlock()
-	if broken != nil {
-		return broken
-	}
-	return f.CheckpointStore.Save(ctx, write)
-}
-
-func TestFailedSaveIsReportedAndTriedAgain(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		file := snapshotFile(t)
-		full := errors.New("disk full")
-		f := &failing{CheckpointStore: informer.FileCheckpoint(file), broken: full}
-		var reported errorsOf
-		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: f, ErrorHandler: reported.handle})
-		defer w.run(i)()
-		require.True(t, i.HasSynced())
-		var of *informer.StoreError
-		require.ErrorAs(t, reported.all(), &of)
-		require.ErrorIs(t, i.Status().CheckpointError, full)
-		_, err := os.Stat(file)
-		require.ErrorIs(t, err, fs.ErrNotExist)
-		f.mu.Lock()
-		f.broken = nil
-		f.mu.Unlock()
-		sleep(3 * time.Minute)
-		require.NoError(t, i.Status().CheckpointError)
-		require.NoError(t, i.Status().LastError)
-		require.FileExists(t, file)
-		before := f.saves
-		sleep(time.Hour)
-		require.Equal(t, before, f.saves, "nothing has changed")
-	})
-}
-
 // unreadable fails when half of it was read.
 type unreadable struct {
 	informer.CheckpointStore
@@ -650,38 +585,6 @@ func TestSnapshotOfOpaqueVersions(t *testing.T) {
 	})
 }
 
-// A change whose save has failed is saved at the end.
-func TestFailedSaveIsMadeUpForAtTheEnd(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		file := snapshotFile(t)
-		f := &failing{CheckpointStore: informer.FileCheckpoint(file)}
-		opts := objectcache.Options{Snapshot: f, Transform: func(obj interface{}) (interface{}, error) {
-			if value(obj) == "bad" {
-				return nil, errors.New("bad object")
-			}
-			return obj, nil
-		}}
-		stop := w.run(newInformer(w.lister(), nil, opts))
-		w.create("a/2")
-		w.update("a/1", "bad") // no version is claimed from here on
-		time.Sleep(4 * time.Minute)
-		f.mu.Lock()
-		f.broken = errors.New("disk full")
-		f.mu.Unlock()
-		w.create("a/3")
-		time.Sleep(4 * time.Minute)
-		f.mu.Lock()
-		f.broken = nil
-		f.mu.Unlock()
-		stop()
-		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Status(500)})
-		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-		defer w.run(i)()
-		require.ElementsMatch(t, []string{"a/1", "a/2", "a/3"}, i.Store().ListKeys())
-	})
-}
-
 // The reason for a list may be that the saved version is of no use.
 func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -715,64 +618,6 @@ func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
 		require.True(t, i.HasSynced())
 		require.Equal(t, w.ResourceVersion(), resume())
 		stop()
-	})
-}
-
-// lasting is a store whose saves take a while.
-type lasting struct {
-	informer.CheckpointStore
-	save time.Duration
-}
-
-func (l lasting) Save(ctx context.Context, write func(io.Writer) error) error {
-	time.Sleep(l.save)
-	return l.CheckpointStore.Save(ctx, write)
-}
-
-// A snapshot that was saved when a list began has no resource version. However long that took, the
-// complete list is saved at once: a process that is killed before would list again.
-func TestCompleteListIsSnapshotWithoutPause(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		const save = 10 * time.Second
-		w.create("a/1", "a/2")
-		file := w.lived(nil)
-		w.update("a/1", "changed")
-		w.Compact()
-		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Status(500)})
-		began := time.Now()
-		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: lasting{informer.FileCheckpoint(file), save}})
-		defer w.run(i)()
-		sleep(2 * save)
-		empty := i.Status().CheckpointTime
-		require.True(t, empty.After(began), "the snapshot without a resource version is saved")
-		heal()
-		for !i.HasSynced() {
-			time.Sleep(time.Second)
-		}
-		sleep(save + time.Second)
-		require.True(t, i.Status().CheckpointTime.After(empty))
-		require.Less(t, time.Since(empty), 19*save, "the pause after that save would not be over")
-	})
-}
-
-// The process that holds the snapshot has to end first.
-func TestSnapshotIsOfOneInformerAtATime(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		file := snapshotFile(t)
-		first := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-		stop := w.run(first)
-		w.ResetRequests()
-		second := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
-		defer w.run(second)()
-		require.ErrorIs(t, second.Status().CheckpointError, informer.ErrCheckpointInUse)
-		require.Empty(t, second.Store().ListKeys())
-		stop()
-		sleep(3 * time.Second)
-		require.Equal(t, []string{"a/1"}, second.Store().ListKeys())
-		time.Sleep(time.Minute)
-		require.Zero(t, w.lists())
-		require.NoError(t, second.Status().CheckpointError)
 	})
 }
 

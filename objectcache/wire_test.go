@@ -112,16 +112,6 @@ func TestObjectsOffTheWireComeBack(t *testing.T) {
 	}
 }
 
-func TestMetadataKeepsTheKindOfItsExample(t *testing.T) {
-	example := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
-	s := objectcache.NewStore(example, nil, objectcache.StoreOptions{})
-	list(t, s, wire.Protobuf, body(t, wire.Protobuf, 3, 0), example)
-	for _, obj := range s.List() {
-		require.Equal(t, example.TypeMeta, obj.(*metav1.PartialObjectMetadata).TypeMeta)
-	}
-	require.Equal(t, 3, s.Len())
-}
-
 func TestUnchangedListDecodesAndAllocatesNothing(t *testing.T) {
 	for name, kind := range map[string]struct {
 		format  wire.Format
