@@ -37,8 +37,6 @@ type changelog struct {
 	counted int64
 	// syncedAt is the number of events up to the end of the initial list; -1 until that was read.
 	syncedAt int64
-	// current is the number of handlers that have read all events.
-	current int
 	// unfinished are the batches that a handler has not finished.
 	unfinished []*batch
 	// copies has what events share.
@@ -202,7 +200,6 @@ func (f *changelog) appendLocked(e *event) {
 	}
 	f.events++
 	f.bytes += e.bytes
-	f.current = 0
 	if len(f.tail.events) == segmentEvents {
 		f.tail.next = &segment{}
 		f.tail = f.tail.next
@@ -297,11 +294,9 @@ func (f *changelog) resync(due []*registration, all *batch, at moment.Moment) {
 	}
 }
 
-// caughtUpLocked notes that one handler more, or by a negative number fewer, has read everything.
-// What all have read is dropped.
-func (f *changelog) caughtUpLocked(more int) {
-	f.current += more
-	if f.current == len(f.handlers) {
+// dropReadLocked drops the newest events if all handlers have read them.
+func (f *changelog) dropReadLocked() {
+	if !slices.ContainsFunc(f.handlers, func(r *registration) bool { return r.events < f.events }) {
 		clear(f.tail.events)
 	}
 }
@@ -328,7 +323,6 @@ func (f *changelog) add(r *registration, kept *batch) {
 		r.queueLocked(r.batch)
 	}
 	f.handlers = append(f.handlers, r)
-	f.caughtUpLocked(1)
 	r.hireLocked()
 }
 
@@ -341,11 +335,7 @@ func (f *changelog) remove(r *registration) bool {
 		return false
 	}
 	f.handlers = slices.DeleteFunc(f.handlers, func(other *registration) bool { return other == r })
-	if r.events == f.events {
-		f.caughtUpLocked(-1)
-	} else {
-		f.caughtUpLocked(0)
-	}
+	f.dropReadLocked()
 	r.endLocked()
 	f.countLocked()
 	return true

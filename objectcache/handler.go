@@ -342,7 +342,7 @@ func (r *registration) takeEventLocked() event {
 	}
 	r.arrived = e.arrived
 	if r.events == r.changelog.events {
-		r.changelog.caughtUpLocked(1)
+		r.changelog.dropReadLocked()
 	}
 	return e
 }
