@@ -186,16 +186,15 @@ func (s *decodedStore) all() *batch {
 func (s *decodedStore) shrink() (more bool) { return false }
 
 func (s *decodedStore) begin() generation {
-	return &decodedGeneration{store: s, shown: map[runtime.Object]struct{}{}, dropped: map[runtime.Object]struct{}{}, places: map[string]int{}}
+	return &decodedGeneration{store: s, stays: map[runtime.Object]bool{}, places: map[string]int{}}
 }
 
 // decodedGeneration is a generation of a decodedStore.
 type decodedGeneration struct {
 	store *decodedStore
-	// shown are objects of the store that stay.
-	shown map[runtime.Object]struct{}
-	// dropped are objects of the store that the server has deleted meanwhile.
-	dropped map[runtime.Object]struct{}
+	// stays has the objects of the store that were shown, and false for those that the server has
+	// deleted meanwhile.
+	stays map[runtime.Object]bool
 	// staged are objects that the store takes at the end, nil where one was dropped, and places are
 	// their places by their keys.
 	staged []runtime.Object
@@ -210,7 +209,7 @@ func (g *decodedGeneration) show(key string, v keytable.Version) bool {
 	if !v.SameState(versionOf(obj)) {
 		return false
 	}
-	g.shown[obj] = struct{}{}
+	g.stays[obj] = true
 	return true
 }
 
@@ -237,14 +236,13 @@ func (g *decodedGeneration) drop(key string) {
 		delete(g.places, key)
 	}
 	if obj := g.store.get(key); obj != nil {
-		delete(g.shown, obj)
-		g.dropped[obj] = struct{}{}
+		g.stays[obj] = false
 	}
 }
 
 func (g *decodedGeneration) keep(key string) {
 	if obj := g.store.get(key); obj != nil {
-		g.shown[obj] = struct{}{}
+		g.stays[obj] = true
 	}
 }
 
@@ -256,8 +254,7 @@ func (g *decodedGeneration) known(key string) (v keytable.Version, told, ok bool
 	if obj == nil {
 		return v, false, false
 	}
-	_, told = g.shown[obj]
-	return versionOf(obj), told, true
+	return versionOf(obj), g.stays[obj], true
 }
 
 func (g *decodedGeneration) end(resourceVersion string, complete bool) iter.Seq[change] {
@@ -289,17 +286,12 @@ func (g *decodedGeneration) changes(complete bool) []decodedChange {
 		key, _ := object.Key(obj) // it has one: it was staged by it
 		old := g.store.get(key)
 		if old != nil { // it is replaced, and not to be deleted
-			g.shown[old] = struct{}{}
+			g.stays[old] = true
 		}
 		changes = append(changes, decodedChange{old, obj})
 	}
-	if !complete && len(g.dropped) == 0 || len(g.shown) == g.store.Len() {
-		return changes
-	}
 	for _, obj := range g.store.all().objects {
-		_, shown := g.shown[obj]
-		_, dropped := g.dropped[obj]
-		if !shown && (complete || dropped) {
+		if stays, told := g.stays[obj]; !stays && (complete || told) {
 			changes = append(changes, decodedChange{old: obj})
 		}
 	}
