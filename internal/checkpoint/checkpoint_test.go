@@ -11,7 +11,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,26 +260,6 @@ func TestDamage(t *testing.T) {
 	}
 	_, err := read(checkpoint.NewReader(bytes.NewReader(signed(append(block(2, entry...), block(2)...), 1))))
 	require.NoError(t, err, "what the cases are made of, and an empty block")
-}
-
-// TestHostileLengths tells that lengths ask for no memory.
-func TestHostileLengths(t *testing.T) {
-	head := []byte("\x89RVC\r\n\x1a\n\x00\x01")
-	for name, b := range map[string][]byte{
-		"entries":  append(slices.Clone(head), 2, 0, 0x40, 0, 0, 0, 0, 0x80, 0x80, 0x40),
-		"metadata": append(slices.Clone(head), 1, 0, 0x40, 0, 0, 0x80, 0x80, 0x40),
-		"end":      append(slices.Clone(head), 3, 0, 0x40, 0, 0),
-	} {
-		t.Run(name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			b = append(b, make([]byte, 1000)...)
-			runtime.ReadMemStats(&before)
-			_, err := read(checkpoint.NewReader(bytes.NewReader(b)))
-			runtime.ReadMemStats(&after)
-			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<10))
-		})
-	}
 }
 
 func TestErrorsOfOthers(t *testing.T) {
