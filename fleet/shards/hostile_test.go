@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,6 +107,11 @@ func TestRefusedRenewalsAreAProblem(t *testing.T) {
 
 // conflicting answers each write of a Lease whose name contains a text with 409.
 func conflicting(name string) func(http.RoundTripper) http.RoundTripper {
+	return refusing(name, http.StatusConflict, metav1.StatusReasonConflict)
+}
+
+// refusing answers each write of a Lease whose name contains a text with an error.
+func refusing(name string, code int, reason metav1.StatusReason) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			write := req.Method == http.MethodPut || req.Method == http.MethodPost
@@ -120,9 +126,9 @@ func conflicting(name string) func(http.RoundTripper) http.RoundTripper {
 				req.Body = io.NopCloser(bytes.NewReader(body))
 				return next.RoundTrip(req)
 			}
-			const text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`
+			text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"the object has been modified"}`, reason, code)
 			return &http.Response{
-				StatusCode: http.StatusConflict, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+				StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
 				Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)),
 			}, nil
 		})
@@ -159,6 +165,44 @@ func TestConflictsWithoutEndAreAProblem(t *testing.T) {
 			require.ErrorContains(t, problems[0].Err, "the object has been modified")
 			require.Less(t, writes.Load(), int32(200))
 			w.end(a)
+		})
+	}
+}
+
+// A unit that could not be taken is tried again after a quarter of RetryPeriod if there was a conflict,
+// and otherwise after half of it, although nothing else happens.
+func TestUnitIsTriedAgainSoon(t *testing.T) {
+	const period = 2 * time.Second // the default
+	for code, test := range map[int]struct {
+		reason metav1.StatusReason
+		pause  time.Duration
+	}{
+		http.StatusConflict:  {metav1.StatusReasonConflict, period / 4},
+		http.StatusForbidden: {metav1.StatusReasonForbidden, period / 2},
+	} {
+		bubble(t, 1, func(t *testing.T, w *world) {
+			var mu sync.Mutex
+			var refused []time.Time
+			config := w.server.Config()
+			config.Wrap(refusing("test-unit-", code, test.reason))
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(req *http.Request) (*http.Response, error) {
+					resp, err := next.RoundTrip(req)
+					if err == nil && resp.StatusCode == code {
+						mu.Lock()
+						defer mu.Unlock()
+						refused = append(refused, time.Now())
+					}
+					return resp, err
+				})
+			})
+			a := w.start("a", func(c *shards.Config, _ *replica) { c.Client = clientset(t, config).CoordinationV1() })
+			time.Sleep(time.Minute)
+			w.end(a)
+			require.Greater(t, len(refused), 20)
+			for i := 1; i < len(refused); i++ {
+				require.InDelta(t, test.pause, refused[i].Sub(refused[i-1]), float64(50*time.Millisecond), "try %d", i)
+			}
 		})
 	}
 }
