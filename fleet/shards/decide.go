@@ -42,9 +42,9 @@ type decider struct {
 // attempt is something that is done beside the decisions, or that has failed: a chore, or the taking of
 // a unit.
 type attempt struct {
-	underWay bool
-	failures int       // in a row
-	retry    time.Time // when it may be tried again
+	underWay  bool
+	conflicts int       // in a row
+	retry     time.Time // when it may be tried again
 }
 
 // manyConflicts in a row are no race.
@@ -210,12 +210,12 @@ func (d *decider) ended(t *tenure) {
 		d.succeeded(name)
 	case apierrors.IsConflict(now.Err) || apierrors.IsAlreadyExists(now.Err):
 		// Another replica was faster, as the watch will show.
-		if d.failed(name, d.config.RetryPeriod/4) >= manyConflicts {
+		if d.failed(name, 1, d.config.RetryPeriod/4) >= manyConflicts {
 			d.problem(name, now.Err)
 		}
 	default:
 		d.problem(name, now.Err)
-		d.failed(name, d.config.RetryPeriod/2)
+		d.failed(name, 0, d.config.RetryPeriod/2)
 	}
 	d.awake()
 }
@@ -330,7 +330,7 @@ func (d *decider) chore(name string, do func(ctx context.Context) error) {
 		if err == nil {
 			d.succeeded(name)
 		} else {
-			d.failed(name, d.config.RetryPeriod/2)
+			d.failed(name, 0, d.config.RetryPeriod/2)
 		}
 		d.awake()
 	})
@@ -355,14 +355,14 @@ func (d *decider) succeeded(name string) {
 	delete(d.attempts, name)
 }
 
-// failed ends an attempt that may be tried again after a pause, and returns how many have failed in a
-// row.
-func (d *decider) failed(name string, pause time.Duration) (failures int) {
+// failed ends an attempt that may be tried again after a pause. It returns how many conflicts there were
+// in a row, with those of this attempt.
+func (d *decider) failed(name string, conflicts int, pause time.Duration) (inARow int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	failures = d.attempts[name].failures + 1
-	d.attempts[name] = attempt{failures: failures, retry: time.Now().Add(pause)}
-	return failures
+	inARow = d.attempts[name].conflicts + conflicts
+	d.attempts[name] = attempt{conflicts: inARow, retry: time.Now().Add(pause)}
+	return inARow
 }
 
 // earliestRetry is next, or when an attempt may be made again before it. It forgets what was not tried

@@ -12,10 +12,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer"
@@ -167,6 +169,43 @@ func TestConflictsWithoutEndAreAProblem(t *testing.T) {
 			w.end(a)
 		})
 	}
+}
+
+// One conflict after other failures is a race: the problem is still theirs.
+func TestOneConflictAfterOtherFailuresIsARace(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		var tries atomic.Int32
+		config := w.server.Config()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			forbidden := refusing("test-unit-", http.StatusForbidden, metav1.StatusReasonForbidden)(next)
+			conflict := conflicting("test-unit-")(next)
+			return roundTripper(func(req *http.Request) (*http.Response, error) {
+				through := next
+				switch n := tries.Load(); {
+				case n < 2:
+					through = forbidden
+				case n == 2:
+					through = conflict
+				}
+				resp, err := through.RoundTrip(req)
+				if err == nil && (resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusConflict) {
+					tries.Add(1)
+				}
+				return resp, err
+			})
+		})
+		a := w.start("a", func(c *shards.Config, _ *replica) { c.Client = clientset(t, config).CoordinationV1() })
+		for tries.Load() < 3 {
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		problems := a.Status().Problems
+		require.Len(t, problems, 1)
+		require.Equal(t, "taking cluster-000/all", problems[0].Doing)
+		require.True(t, apierrors.IsForbidden(problems[0].Err), problems[0].Err)
+		w.covered(time.Second)
+		w.end(a)
+	})
 }
 
 // A unit that could not be taken is tried again after a quarter of RetryPeriod if there was a conflict,
