@@ -43,6 +43,30 @@ func TestTakeBatch(t *testing.T) {
 	require.Same(t, &into[:1][0], &batch[0], "into is used")
 }
 
+func TestPostponeAfterAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		q.BeginGeneration()
+		for _, key := range []string{"a", "b", "c"} {
+			require.NoError(t, show(t.Context(), q, delta(cache.Replaced, key, "1")))
+		}
+		q.EndGeneration()
+		q.Postpone(takeBatch(t, q, 3), time.Second, true)
+		for _, key := range []string{"a", "b", "c"} {
+			require.False(t, isClosed(q.Synced()))
+			alone := takeBatch(t, q, 9)
+			require.Equal(t, []string{key}, keysOf(alone))
+			require.Equal(t, 1, alone[0].Panics)
+			if key == "b" {
+				q.Drop(alone[0])
+			} else {
+				q.Done(alone[0])
+			}
+		}
+		require.True(t, isClosed(q.Synced()), "what is given up is not waited for")
+	})
+}
+
 // An initial entry that failed holds up what waits for the first generation, however
 // new it is, until it is acknowledged.
 func TestSyncedWaitsForWhatIsPostponed(t *testing.T) {
