@@ -82,6 +82,20 @@ func TestManyObjectsComeAndGo(t *testing.T) {
 	require.LessOrEqual(t, s.SizeBytes(), empty+4096, "nothing is left")
 }
 
+// Whoever keeps the few objects that a selector has selected keeps no room for the others.
+func TestFewSelectedObjectsTakeLittle(t *testing.T) {
+	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	for i := range 1000 {
+		p := podOf("a", fmt.Sprint(i), "u", "1")
+		p.Labels = map[string]string{"name": p.Name}
+		require.NoError(t, s.Add(p))
+	}
+	found, err := s.Select(objectcache.Query{Labels: labels.SelectorFromSet(labels.Set{"name": "7"})})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Less(t, cap(found), 10)
+}
+
 // Select uses the shortest way, and gives the same whatever that is.
 func TestSelectCombinesWhatIsAsked(t *testing.T) {
 	byNode := func(obj interface{}) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }

@@ -119,6 +119,45 @@ func TestStoreGivesMemoryBackAfterPeak(t *testing.T) {
 	require.Less(t, c.store.SizeBytes(), full/10)
 }
 
+// What a list has shown so far counts in the store that has shrunk meanwhile, which waits while
+// something is staged.
+func TestListGoesOnInStoreThatShrinks(t *testing.T) {
+	for name, staged := range map[string]bool{"nothing is staged": false, "staged": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrowd(t)
+			const most = 4000
+			for n := range most {
+				c.put(n)
+			}
+			full := c.store.SizeBytes()
+			g := c.store.Begin()
+			for n := 0; n < most; n += 5 {
+				require.True(t, g.Show(crowdKey(n), strconv.Itoa(c.has[n]), "u"))
+			}
+			if staged {
+				for n := most; n < most+10; n++ {
+					require.NoError(t, g.Put(crowdPod(n, n)))
+				}
+			}
+			for n := range most {
+				if n%5 != 0 && n%7 != 0 {
+					c.remove(n)
+				}
+			}
+			require.NoError(t, c.store.Check())
+			require.Equal(t, staged, c.store.SizeBytes() > full*2/3, "%d of %d bytes", c.store.SizeBytes(), full)
+			g.End("9", true)
+			maps.DeleteFunc(c.has, func(n, _ int) bool { return n%5 != 0 })
+			if staged {
+				for n := most; n < most+10; n++ {
+					c.has[n] = n
+				}
+			}
+			c.check()
+		})
+	}
+}
+
 // An audit goes through a store in parts, while that shrinks.
 func TestAuditOfShrinkingStoreMissesNoKey(t *testing.T) {
 	c := newCrowd(t)
