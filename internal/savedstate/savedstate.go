@@ -19,7 +19,9 @@ type Content struct {
 	// Resume is the resource version to go on from. Journaled tells that it is the journal's.
 	Resume    string
 	Journaled bool
-	Versions  map[string]keytable.Version
+	// Redelivery is the one under way, as JSON, empty if there is none.
+	Redelivery string
+	Versions   map[string]keytable.Version
 	// Begun are the keys that the handler may have begun to take in since.
 	Begun map[string]bool
 	// Dead are those of Begun that have a dead letter, each with a text that differs from that of
@@ -44,7 +46,7 @@ func Read(r io.Reader) (*Content, error) {
 		c.Versions[strings.Clone(key)] = own(version)
 	}
 	c.Metadata = maps.Clone(cr.Metadata())
-	c.Resume = c.Metadata[checkpoint.MetadataResourceVersion]
+	c.Resume, c.Redelivery = c.Metadata[checkpoint.MetadataResourceVersion], c.Metadata[checkpoint.MetadataRedelivery]
 	for {
 		record, key, version, err := cr.NextRecord()
 		if err == io.EOF {
@@ -62,7 +64,7 @@ func Read(r io.Reader) (*Content, error) {
 func (c *Content) replay(record checkpoint.Record, key string, version keytable.Version) {
 	switch record {
 	case checkpoint.Resume:
-		c.Resume, c.Journaled = version.ResourceVersion, true
+		c.Resume, c.Redelivery, c.Journaled = version.ResourceVersion, string(version.UID), true
 	case checkpoint.Begun:
 		c.Begun[key] = true
 	case checkpoint.Dead:

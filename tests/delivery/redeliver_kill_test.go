@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/savedstate"
 	"github.com/rvinformer/informer/tests/harness"
 )
 
@@ -168,7 +169,7 @@ func (o *retold) event(key, text string) {
 func redeliverUntilKilled(t require.TestingT, path string) {
 	_, err := os.Stat(path)
 	first := errors.Is(err, fs.ErrNotExist)
-	h := &redeliveredHandler{out: bufio.NewWriterSize(os.Stdout, 1<<16), resumes: !first}
+	h := &redeliveredHandler{path: path, out: bufio.NewWriterSize(os.Stdout, 1<<16), resumes: !first}
 	h.informer = informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 		ListerWatcher:      harness.ListerOf(t, harness.PassedServer()),
 		ExampleObject:      &metav1.PartialObjectMetadata{},
@@ -199,11 +200,23 @@ func redeliverUntilKilled(t require.TestingT, path string) {
 // redeliveredHandler prints what it is told.
 type redeliveredHandler struct {
 	informer informer.ResourceVersionInformer
+	path     string // of the checkpoint
 
 	mu      sync.Mutex
 	out     *bufio.Writer
 	left    int // how many events are left until half of the redelivery; 0 before and without one
 	resumes bool
+}
+
+// saved reports whether the checkpoint says that objects were delivered again.
+func (h *redeliveredHandler) saved() bool {
+	f, err := os.Open(h.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	content, err := savedstate.Read(f)
+	return err == nil && strings.Contains(content.Redelivery, `"done":`)
 }
 
 // toldResumed reports whether the handler has been called, if it was to say from where it goes on.
@@ -240,7 +253,7 @@ func (h *redeliveredHandler) OnBatch(_ context.Context, events []informer.Event)
 		// The redelivery is half way also if most of these events were changes.
 		r := h.informer.Status().Redelivery
 		if h.left = max(h.left-len(events), 1); h.left == 1 && r != nil && r.Done > 0 {
-			for half := time.Now(); !h.informer.Status().CheckpointTime.After(half); {
+			for !h.saved() {
 				time.Sleep(10 * time.Millisecond)
 			}
 			h.print("half")
