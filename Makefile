@@ -43,14 +43,14 @@ bin/heartbeat:
 bin/staticcheck:
 	@GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
 
-# Formatting, vet and staticcheck, in every module. E2e/crdtypes is built as for its tests, without
-# the race detector: its dependencies take minutes.
+# Formatting, vet and staticcheck, in every module. Each module is built as for its tests, with the
+# race detector or without it: the dependencies of e2e/crdtypes and e2e/dashboards take minutes.
 lint: bin/heartbeat bin/staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	@for module in $(MODULES); do \
 		case $$module in .|factory/typed|controllerruntime|sqlsink) export $(NEWEST);; *) export GOWORK=off;; esac; \
-		case $$module in e2e/crdtypes) export GOFLAGS="$(shell go env GOFLAGS)";; *) export $(RACE);; esac; \
+		case $$module in e2e/crdtypes|e2e/dashboards|e2e/browser|bench) export GOFLAGS="$(shell go env GOFLAGS)";; *) export $(RACE);; esac; \
 		$(RUNS) "vet $$module" go vet -C $$module ./... && \
 		$(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
 	done
