@@ -36,6 +36,10 @@ func checkClaims(j *judge, claimed func(what any) (version string, ok bool), exc
 		var excuses []debt
 		for key := range d.due(to) {
 			line, owed := &j.keys[key], d.owed[key]
+			if d.cameAndWent(key, to) {
+				excuses = append(excuses, debt{key, owed, line.states[owed].record})
+				continue
+			}
 			if run, ok := r.what.(Run); ok && run.Dead[line.key] { // the handler may have taken it in since
 				continue
 			}
@@ -154,6 +158,13 @@ func (d *debts) due(to int) func(yield func(key int) bool) {
 			}
 		}
 	}
+}
+
+// cameAndWent reports whether an object that the handler does not have is gone by a record. Its end may
+// be recorded after a claim that goes beyond it.
+func (d *debts) cameAndWent(key, by int) bool {
+	line := &d.h.keys[key]
+	return !d.keys[key].present && line.states[d.h.written(line, by+1)-1].gone
 }
 
 // knows reports whether it is known what the handler had acknowledged where a run goes

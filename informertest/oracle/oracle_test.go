@@ -434,6 +434,13 @@ var cases = []struct {
 	wrong:  "status 5",
 	broken: "bookmarkable", shown: "version 1 is not",
 }, {
+	name:   "a status past an end that is recorded late",
+	opts:   oracle.Options{Late: 5 * time.Second},
+	both:   "start \n created a A 1 \n status 3 \n ",
+	right:  "deleted a A 2 \n other 3 \n settled",
+	wrong:  "updated a A 2 \n other 3",
+	broken: "bookmarkable", shown: "version 1 is not",
+}, {
 	name:   "a status past what was given up",
 	opts:   oracle.Options{Panics: 1},
 	both:   "start \n created a A 1 \n add a A 1 : panic \n gave-up a \n other 2 \n ",
