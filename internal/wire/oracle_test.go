@@ -199,9 +199,23 @@ type objectMeta struct {
 	} `json:"metadata"`
 }
 
+// decodeMeta decodes the identity of an object. Of a repeated metadata the last one counts, with all
+// that it lacks, as in an unstructured object. The decoder would add its fields to those before.
+func decodeMeta(raw []byte) (o objectMeta, err error) {
+	var last struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err = errors.Join(utiljson.Unmarshal(raw, &o), utiljson.Unmarshal(raw, &last)); err != nil || last.Metadata == nil {
+		return o, err
+	}
+	var alone objectMeta
+	err = utiljson.Unmarshal(last.Metadata, &alone.Metadata)
+	o.Metadata = alone.Metadata
+	return o, err
+}
+
 func checkJSONItem(t testing.TB, raw []byte, g got, nameless bool) {
-	var want objectMeta
-	err := utiljson.Unmarshal(raw, &want)
+	want, err := decodeMeta(raw)
 	if err != nil || want.Metadata.Name == "" && !nameless {
 		require.Error(t, g.err, "%s", raw)
 		return
