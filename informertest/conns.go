@@ -70,7 +70,7 @@ func (c *conns) enter() bool {
 	return !c.closed
 }
 
-// cut closes every connection, whatever it carries.
+// cut closes every connection, those with requests under way too.
 func (c *conns) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

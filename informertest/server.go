@@ -197,9 +197,9 @@ func (s *Server) Close() {
 	s.conns.wait()
 }
 
-// CloseClientConnections cuts every connection now, whatever it carries, watches
-// included. The server goes on and accepts new ones. The handlers of the cut connections end soon,
-// but perhaps after the return.
+// CloseClientConnections cuts every connection now, those of requests and watches that are under way
+// too. The server goes on and accepts new ones. The handlers of the cut connections end soon, but
+// perhaps after the return.
 func (s *Server) CloseClientConnections() { s.conns.cut() }
 
 // AddResource makes the server serve one more resource, as when a CustomResourceDefinition is

@@ -54,7 +54,7 @@ func TestAddIndexersAfterObjects(t *testing.T) {
 	require.EqualError(t, err, "Index with name more does not exist")
 }
 
-// What a caller does to its maps and objects afterwards is its own affair.
+// A store does not notice what a caller does later to the maps and objects that it has passed.
 func TestStoreKeepsNothingOfItsCallers(t *testing.T) {
 	indexers := cache.Indexers{"values": byValues}
 	store := objectcache.NewStore(&corev1.Pod{}, indexers, objectcache.StoreOptions{})

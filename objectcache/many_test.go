@@ -82,7 +82,7 @@ func TestManyObjectsComeAndGo(t *testing.T) {
 	require.LessOrEqual(t, s.SizeBytes(), empty+4096, "nothing is left")
 }
 
-// Whoever keeps the few objects that a selector has selected keeps no room for the others.
+// The objects that a selector selects are returned in a slice without room for the others.
 func TestFewSelectedObjectsTakeLittle(t *testing.T) {
 	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
 	for i := range 1000 {

@@ -119,8 +119,8 @@ func TestStoreGivesMemoryBackAfterPeak(t *testing.T) {
 	require.Less(t, c.store.SizeBytes(), full/10)
 }
 
-// What a list has shown so far counts in the store that has shrunk meanwhile, which waits while
-// something is staged.
+// A store that shrinks during a list still knows which objects the list has shown. It does not
+// shrink while the list has staged objects.
 func TestListGoesOnInStoreThatShrinks(t *testing.T) {
 	for name, staged := range map[string]bool{"nothing is staged": false, "staged": true} {
 		t.Run(name, func(t *testing.T) {

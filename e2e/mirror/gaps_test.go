@@ -13,9 +13,9 @@ import (
 )
 
 // watchGaps looks five times a second which units have an owner that runs, until stop is called,
-// which returns the longest time that one had none, and logs times of more than four leases. While
-// the API server of the home cluster is down, nobody knows: a gap that it falls into counts in
-// full.
+// which returns the longest time that one had none. Times of more than four leases are logged. The
+// owners are not known while the API server of the home cluster is down: a time without an owner
+// before and after that counts in full.
 func (r *replicas) watchGaps(ctx context.Context, t *testing.T) (stop func() time.Duration) {
 	t.Helper()
 	_, deployed := mirrorArgs(t)

@@ -160,8 +160,8 @@ func (d *debts) due(to int) func(yield func(key int) bool) {
 	}
 }
 
-// cameAndWent reports whether an object that the handler does not have is gone by a record. Its end may
-// be recorded after a claim that goes beyond it.
+// cameAndWent reports whether an object that the handler does not have is gone at a record. With
+// Options.Late, its deletion may be recorded after a claim that includes it.
 func (d *debts) cameAndWent(key, by int) bool {
 	line := &d.h.keys[key]
 	return !d.keys[key].present && line.states[d.h.written(line, by+1)-1].gone

@@ -332,7 +332,7 @@ func TestAnInformerThatDoesNotCountWhatTheHandlerHas(t *testing.T) {
 	}
 }
 
-// What a later informer of a process says of the first list is judged too.
+// A later informer of the same process must not say that it is synced before it is.
 func TestLaterInformerThatIsSyncedTooEarly(t *testing.T) {
 	s := parse(t, "fill 3\nstart\nwait 1m\nstop\nupdate ns0/pod-0\nhold\nstart\nwait 1m\nrelease\nsettle")
 	result, err := play(t, s, script.Ours)
