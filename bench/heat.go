@@ -65,7 +65,7 @@ func (h *heat) add(as race.Entry, e contestant, o race.Order) {
 // addAt adds a contestant that obeys an order at a host, if there is one. Where the order has a
 // number of objects, it is of so many of those that the host has.
 func (h *heat) addAt(at *host, as race.Entry, e contestant, o race.Order) {
-	o.Scenario, o.Profile = h.scenario, h.profileOf(as.Name)
+	o.Scenario, o.Profile = h.scenario, h.profileOf(e, as.Name)
 	h.variants = append(h.variants, variant{as, func(ctx context.Context) (race.Result, error) {
 		order := o
 		if at != nil {
@@ -78,7 +78,7 @@ func (h *heat) addAt(at *host, as race.Entry, e contestant, o race.Order) {
 
 // addMany adds a contestant that obeys an order with many servers of its own.
 func (h *heat) addMany(as race.Entry, e contestant, servers simulated, o race.Order) {
-	o.Scenario, o.Profile = h.scenario, h.profileOf(as.Name)
+	o.Scenario, o.Profile = h.scenario, h.profileOf(e, as.Name)
 	h.variants = append(h.variants, variant{as, func(ctx context.Context) (r race.Result, err error) {
 		ctx, cancel := context.WithTimeout(ctx, runTimeout)
 		defer cancel()
@@ -93,12 +93,12 @@ func (h *heat) addMany(as race.Entry, e contestant, servers simulated, o race.Or
 	}})
 }
 
-// profileOf is the file for a profile of a variant, empty if none is wanted.
-func (h *heat) profileOf(name string) string {
+// profileOf is the file for a profile of a contestant as a variant, empty if none is wanted.
+func (h *heat) profileOf(e contestant, name string) string {
 	if h.profile == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s-%s-%s", h.profile, h.scenario, strings.NewReplacer(" ", "-", "/", "-").Replace(name))
+	return fmt.Sprintf("%s-%s-%s", h.profile, h.scenario, strings.NewReplacer(" ", "-", "/", "-").Replace(e.Name+"-"+name))
 }
 
 func inTurn(ctx context.Context, h *heat) error {
