@@ -146,6 +146,7 @@ func TestSharedRandomScripts(t *testing.T) {
 	prepareDays(t, 8)
 	for _, name := range []string{"shared", "shared-late"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			playDays(t, name, func(t *rapid.T) *script.Script { return withoutGivingUp(t, scripts24h(0, false).Draw(t, "script")) })
 		})
 	}
@@ -207,6 +208,7 @@ func TestCachedRandomScripts(t *testing.T) {
 	prepareDays(t, 8)
 	for _, name := range cachedMakers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			playDays(t, name, func(t *rapid.T) *script.Script { return peaceful(t, scripts24h(0, false).Draw(t, "script")) })
 		})
 	}

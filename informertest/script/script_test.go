@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go logs much that scripts do to it
+	debug.SetGCPercent(400)                           // plays allocate much and keep little
 	goleak.VerifyTestMain(m)
 }
 
