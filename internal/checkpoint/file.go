@@ -159,7 +159,7 @@ func (c *File) swap(ctx context.Context, f *os.File) error {
 		return c.failed("wait for an Append", err)
 	}
 	defer c.tail.give()
-	if _, err := c.tail.carry(f); err != nil {
+	if err := c.tail.carry(f); err != nil {
 		return c.failed("carry the journal over", err)
 	}
 	if err := errors.Join(f.Close(), c.tail.close()); err != nil {
@@ -190,7 +190,7 @@ func (c *File) fill(ctx context.Context, f *os.File, old fs.FileInfo, write func
 	if err := c.tail.take(ctx); err != nil {
 		return c.failed("sync", err)
 	}
-	_, err = c.tail.carry(f)
+	err = c.tail.carry(f)
 	c.tail.give()
 	if err != nil {
 		return c.failed("carry the journal over", err)

@@ -134,11 +134,11 @@ func (t *tail) beginSave(ctx context.Context) error {
 }
 
 // carry copies to w what was appended since beginSave, from where the last carry has ended.
-func (t *tail) carry(w io.Writer) (n int64, err error) {
+func (t *tail) carry(w io.Writer) error {
 	if t.file == nil { // nothing was
-		return 0, nil
+		return nil
 	}
-	n, err = io.Copy(w, io.NewSectionReader(t.file, t.carried, t.size-t.carried))
+	n, err := io.Copy(w, io.NewSectionReader(t.file, t.carried, t.size-t.carried))
 	t.carried += n
-	return n, err
+	return err
 }
