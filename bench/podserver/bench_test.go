@@ -8,8 +8,8 @@ func BenchmarkRender(b *testing.B) {
 		name     string
 		template template
 	}{
-		{"json", forms()[[2]bool{false, false}].item},
-		{"protobuf", forms()[[2]bool{true, false}].item},
+		{"json", forms()[[2]bool{false, false}].templateOf[listed]},
+		{"protobuf", forms()[[2]bool{true, false}].templateOf[listed]},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			t := newTiles(bench.template)

@@ -13,33 +13,19 @@ type few struct {
 	from, to      int
 }
 
-type part int
-
-const (
-	listed part = iota
-	added
-	modified
-)
-
-// few returns a part of a set: pods, or changes, from one and up to another. It is nil if they are
+// few returns a part of the set: pods, or changes, from one and up to another. It is nil if they are
 // not few.
-func (f *form) few(p part, set Options, from, to int) []byte {
-	t, identify := f.item, set.identify
-	switch p {
-	case added:
-		t = f.added
-	case modified:
-		t, identify = f.modified, set.identifyChange
-	}
-	if (to-from)*t.size() > fewBytes || set.share != nil {
+func (t templates) few(p part, from, to int) []byte {
+	template := t.templateOf[p]
+	if (to-from)*template.size() > fewBytes || t.set.share != nil {
 		return nil
 	}
-	key := few{p, set.Pods, set.Changed, from, to}
-	if known, ok := f.fews.Load(key); ok {
+	key := few{p, t.set.Pods, t.set.Changed, from, to}
+	if known, ok := t.fews.Load(key); ok {
 		return known.([]byte)
 	}
-	made := &tiles{t, bytes.Repeat(t.bytes, to-from), newIdentity()}
-	text := made.render(to-from, func(id *identity, k int) { identify(id, from+k) })
-	f.fews.Store(key, text)
+	made := &tiles{template, bytes.Repeat(template.bytes, to-from), newIdentity()}
+	text := made.render(to-from, t.set.identities(p, from))
+	t.fews.Store(key, text)
 	return text
 }

@@ -1,6 +1,7 @@
 package podserver
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -44,36 +45,13 @@ func (o Options) listMeta(first, n int) metav1.ListMeta {
 	return meta
 }
 
-func (t templates) list(w *counted, first, n int) error {
-	f, head := t.form, t.form.listHead()
-	if _, err := w.Write(head.append(nil, t.set.listMeta(first, n), n*f.item.size())); err != nil {
+func (t templates) list(ctx context.Context, w *counted, first, n int) error {
+	if _, err := w.Write(t.listHead(t.set.listMeta(first, n), n*t.templateOf[listed].size())); err != nil {
 		return err
 	}
-	if err := t.items(w, first, n); err != nil {
+	if err := t.send(ctx, w, listed, first, first+n, t.separator()); err != nil {
 		return err
 	}
-	_, err := w.Write(head.closing())
+	_, err := w.Write(t.listEnd())
 	return err
-}
-
-// items sends items without the separator behind the last one.
-func (t templates) items(w *counted, first, n int) error {
-	f := t.form
-	if few := f.few(listed, t.set, first, first+n); few != nil {
-		_, err := w.Write(few[:max(0, len(few)-f.separator())])
-		return err
-	}
-	tiles := f.itemTiles.Get().(*tiles)
-	defer f.itemTiles.Put(tiles)
-	for sent := 0; sent < n; {
-		some := min(n-sent, tiles.capacity())
-		rendered := tiles.render(some, func(id *identity, k int) { t.set.identify(id, first+sent+k) })
-		if sent += some; sent == n {
-			rendered = rendered[:len(rendered)-f.separator()]
-		}
-		if _, err := w.Write(rendered); err != nil {
-			return err
-		}
-	}
-	return nil
 }

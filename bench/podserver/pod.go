@@ -10,6 +10,11 @@ import (
 	"github.com/rvinformer/informer/internal/samplepod"
 )
 
+var (
+	podKind      = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	metadataKind = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
+)
+
 // templatePod is a pod with placeholders for what differs between pods.
 func templatePod() *corev1.Pod {
 	pod := samplepod.New(samplepod.Identity{
@@ -18,7 +23,7 @@ func templatePod() *corev1.Pod {
 		UID: types.UID(placeholders[uidField]), OwnerUID: "0b8a6f52-3c1d-4e7a-9f60-1d2c3b4a5968",
 		ResourceVersion: placeholders[versionField], Created: time.Unix(1790000000, 0),
 	})
-	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.TypeMeta = podKind
 	return pod
 }
 
@@ -38,8 +43,5 @@ func Pod(i, n int) *corev1.Pod {
 
 // metadataOf is the pod as a server sends it where its metadata is asked for.
 func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
-		ObjectMeta: *pod.ObjectMeta.DeepCopy(),
-	}
+	return &metav1.PartialObjectMetadata{TypeMeta: metadataKind, ObjectMeta: *pod.ObjectMeta.DeepCopy()}
 }

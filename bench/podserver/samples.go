@@ -7,8 +7,8 @@ import (
 	"iter"
 	"sync"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -53,15 +53,14 @@ func (a *archive) object(i int) []byte {
 
 // sampleForm is how sample objects are sent.
 type sampleForm struct {
-	kind     metav1.TypeMeta
-	protobuf bool
+	encoding
 	// itemsSayKind tells that the items of a list say it, as those of custom resources do.
 	itemsSayKind bool
 	objects      *archive
 }
 
 func (s *sampled) pods(protobuf bool) sampleForm {
-	f := sampleForm{kind: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, protobuf: protobuf}
+	f := sampleForm{encoding: encoding{podKind, protobuf}}
 	if protobuf {
 		f.objects = s.protobufPods.fill(s.encodedPods(func(pod *corev1.Pod) []byte {
 			encoded, err := pod.Marshal()
@@ -69,7 +68,7 @@ func (s *sampled) pods(protobuf bool) sampleForm {
 			return encoded
 		}))
 	} else {
-		f.objects = s.jsonPods.fill(s.encodedPods(func(pod *corev1.Pod) []byte { return (&form{}).encodeObject(pod) }))
+		f.objects = s.jsonPods.fill(s.encodedPods(func(pod *corev1.Pod) []byte { return f.encodeObject(pod) }))
 	}
 	return f
 }
@@ -100,17 +99,15 @@ func (s *sampled) releaseForm() sampleForm {
 }
 
 // list sends n objects of the set, from the first.
-func (e sampleObjects) list(w *counted, first, n int) error {
+func (e sampleObjects) list(_ context.Context, w *counted, first, n int) error {
 	f := e.sampleForm
-	opening := listHead{kind: metav1.TypeMeta{APIVersion: f.kind.APIVersion, Kind: f.kind.Kind + "List"}, protobuf: f.protobuf}
 	itemBytes := 0
 	if f.protobuf {
 		for i := first; i < first+n; i++ {
-			size := len(f.objects.object(i))
-			itemBytes += 1 + varintSize(size) + size
+			itemBytes += protowire.SizeTag(2) + protowire.SizeBytes(len(f.objects.object(i)))
 		}
 	}
-	b := opening.append(nil, e.set.listMeta(first, n), itemBytes)
+	b := f.listHead(e.set.listMeta(first, n), itemBytes)
 	for i := first; i < first+n; i++ {
 		if f.protobuf {
 			b = appendBytesField(b, 2, f.objects.object(i))
@@ -127,7 +124,7 @@ func (e sampleObjects) list(w *counted, first, n int) error {
 			b = b[:0]
 		}
 	}
-	_, err := w.Write(append(b, opening.closing()...))
+	_, err := w.Write(append(b, f.listEnd()...))
 	return err
 }
 
@@ -135,10 +132,6 @@ func (e sampleObjects) list(w *counted, first, n int) error {
 type sampleObjects struct {
 	sampleForm
 	set Options
-}
-
-func (e sampleObjects) contentType(watching bool) string {
-	return (&form{protobuf: e.protobuf}).contentType(watching)
 }
 
 func (e sampleObjects) initial(ctx context.Context, w *counted) error {
@@ -163,13 +156,6 @@ func (e sampleObjects) initial(ctx context.Context, w *counted) error {
 // changes sends none: samples do not change.
 func (e sampleObjects) changes(context.Context, *counted, int, int) error { return nil }
 
-func (e sampleObjects) bookmark(w *counted, version string, annotations map[string]string) error {
-	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
-	_, err := w.Write((&form{protobuf: e.protobuf}).encodeEvent(watch.Bookmark, &metav1.PartialObjectMetadata{TypeMeta: e.kind, ObjectMeta: meta}))
-	w.flush()
-	return err
-}
-
 // appendEvent appends a frame of a watch.
 func (f sampleForm) appendEvent(b []byte, event watch.EventType, object []byte) []byte {
 	if !f.protobuf {
@@ -184,8 +170,6 @@ func (f sampleForm) appendEvent(b []byte, event watch.EventType, object []byte) 
 	must(err)
 	return append(b, protobufEvent(event, append([]byte("k8s\x00"), envelope...))...)
 }
-
-func varintSize(v int) int { return len(appendVarint(nil, v)) }
 
 // releasesPath is that of the custom resource.
 var releasesPath = "/apis/" + samples.ReleaseKind.GroupVersion().String() + "/" + samples.ReleaseResource.Resource

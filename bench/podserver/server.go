@@ -17,6 +17,7 @@
 package podserver
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -193,7 +194,7 @@ type content interface {
 	events
 	contentType(watching bool) string
 	// list sends n objects, from the first.
-	list(w *counted, first, n int) error
+	list(ctx context.Context, w *counted, first, n int) error
 }
 
 // serveTemplates answers a list or a watch of a set of pods that are made from a template.
@@ -224,7 +225,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options, c co
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return
 	}
-	_ = c.list(out, first, n)
+	_ = c.list(r.Context(), out, first, n)
 }
 
 func refuseForm(w http.ResponseWriter) {

@@ -271,8 +271,8 @@ func TestPodIsWhatIsServed(t *testing.T) {
 }
 
 func TestPodsAreAsLargeAsPromised(t *testing.T) {
-	require.InDelta(t, 4700, forms()[[2]bool{false, false}].item.size(), 150)
-	require.InDelta(t, 3100, forms()[[2]bool{true, false}].item.size(), 150)
+	require.InDelta(t, 4700, forms()[[2]bool{false, false}].templateOf[listed].size(), 150)
+	require.InDelta(t, 3100, forms()[[2]bool{true, false}].templateOf[listed].size(), 150)
 }
 
 func TestUsage(t *testing.T) {

@@ -6,10 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
 )
@@ -109,65 +106,4 @@ func (q watchRequest) serve(ctx context.Context, w *counted, send events, set Op
 			}
 		}
 	}
-}
-
-// templates are pods that are made from templates.
-type templates struct {
-	*form
-	set Options
-}
-
-func (e templates) initial(ctx context.Context, w *counted) error {
-	if few := e.form.few(added, e.set, 0, e.set.listed()); few != nil {
-		return sendFew(w, few)
-	}
-	t := e.form.addedTiles.Get().(*tiles)
-	defer e.form.addedTiles.Put(t)
-	return sendEvents(ctx, w, t, 0, e.set.listed(), e.set.identify)
-}
-
-func (e templates) changes(ctx context.Context, w *counted, known, to int) error {
-	if known >= to {
-		return nil
-	}
-	if few := e.form.few(modified, e.set, known, to); few != nil {
-		return sendFew(w, few)
-	}
-	t := e.form.modifiedTiles.Get().(*tiles)
-	defer e.form.modifiedTiles.Put(t)
-	return sendEvents(ctx, w, t, known, to, e.set.identifyChange)
-}
-
-func sendEvents(ctx context.Context, w *counted, t *tiles, from, to int, set func(id *identity, i int)) error {
-	for sent := from; sent < to; {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		some := min(to-sent, t.capacity())
-		if _, err := w.Write(t.render(some, func(id *identity, k int) { set(id, sent+k) })); err != nil {
-			return err
-		}
-		sent += some
-	}
-	w.flush()
-	return nil
-}
-
-func sendFew(w *counted, text []byte) error {
-	_, err := w.Write(text)
-	w.flush()
-	return err
-}
-
-func (e templates) bookmark(w *counted, version string, annotations map[string]string) error {
-	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
-	var obj runtime.Object = &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: meta}
-	if e.form.metadata {
-		obj = metadataOf(&corev1.Pod{ObjectMeta: meta})
-	}
-	if _, err := w.Write(e.form.encodeEvent(watch.Bookmark, obj)); err != nil {
-		return err
-	}
-	w.flush()
-	return nil
 }
