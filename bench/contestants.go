@@ -82,10 +82,10 @@ func (c contestant) run(ctx context.Context, o race.Order) (r race.Result, err e
 }
 
 func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
-	if !target.Simulated {
+	if target.Control == "" {
 		return extra.Usage{CPU: race.CPUTimeOf(target.PIDs)}, nil
 	}
-	return extra.UsageOf(ctx, target.Config())
+	return extra.Control(ctx, target.Control, extra.UsagePath)
 }
 
 // tell gives an order to a program, and reads the answer.

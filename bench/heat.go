@@ -88,7 +88,7 @@ func (h *heat) addMany(as race.Entry, e contestant, servers simulated, o race.Or
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 		order, many := o, *o.Many
-		many.Clusters, many.Control, order.Many = at.Clusters, at.Control, &many
+		many.Clusters, many.Control, order.Many = at, at[0].Control, &many
 		return e.run(ctx, order)
 	}})
 }

@@ -25,13 +25,7 @@ type simulated struct {
 	Refuse, Swallow int
 }
 
-// addresses is what it answers.
-type addresses struct {
-	Clusters []race.Cluster
-	Control  string
-}
-
-// serve is that process. It ends when its input does.
+// serve is that process. It answers with the servers, and ends when its input does.
 func serve() (err error) {
 	var order simulated
 	input := json.NewDecoder(os.Stdin)
@@ -43,21 +37,21 @@ func serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	answer := addresses{Control: f.Control()}
+	var answer []race.Cluster
 	for i, s := range f.Servers {
 		config, o := s.Config(), order.Options[i]
 		target := race.Target{
-			Host: config.Host, CA: config.CAData, Simulated: true,
+			Host: config.Host, CA: config.CAData, Control: f.Control(),
 			Objects: o.Pods, Changed: o.Changed, Events: o.Events, LastVersion: o.LastVersion(),
 		}
-		answer.Clusters = append(answer.Clusters, race.Cluster{Target: target, Troubled: o.Trouble != podserver.Healthy || i >= len(f.Servers)-order.NotAwaited})
+		answer = append(answer, race.Cluster{Target: target, Troubled: o.Trouble != podserver.Healthy || i >= len(f.Servers)-order.NotAwaited})
 	}
 	for _, a := range f.Absent {
 		_, ca, err := selfsigned.Certificate() // its own, or client-go shares the transport
 		if err != nil {
 			return err
 		}
-		answer.Clusters = append(answer.Clusters, race.Cluster{Target: race.Target{Host: "https://" + a.Address, CA: ca}, Troubled: true})
+		answer = append(answer, race.Cluster{Target: race.Target{Host: "https://" + a.Address, CA: ca}, Troubled: true})
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
 		return err
@@ -67,7 +61,7 @@ func serve() (err error) {
 }
 
 // start starts the servers in a process of their own. stop ends it and waits until it is gone.
-func (s simulated) start(ctx context.Context) (at addresses, stop func() error, err error) {
+func (s simulated) start(ctx context.Context) (at []race.Cluster, stop func() error, err error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return at, nil, err
@@ -125,6 +119,6 @@ func simulatedHost(o podserver.Options) *host {
 		if err != nil {
 			return target, nil, err
 		}
-		return at.Clusters[0].Target, stop, nil
+		return at[0].Target, stop, nil
 	}}
 }

@@ -72,7 +72,7 @@ func (s Source) list(ctx context.Context, f race.Follow) (string, error) {
 			return "", err
 		}
 		read := discardInitial
-		if s.Target.Simulated {
+		if s.Target.Control != "" {
 			read = discard // the watch is not followed
 		}
 		return "", s.throwAway(body, s.Target.Objects, f.Added, read)

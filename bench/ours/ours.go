@@ -36,7 +36,7 @@ func ContestantIn(way Way, name, floor string, example runtime.Object, contentTy
 	return race.Contestant{Entry: race.Entry{Name: name, Floor: floor, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
 		config := t.Config()
 		config.ContentType, config.DisableCompression = contentType, way.Plain
-		if t.Simulated {
+		if t.Control != "" {
 			rename(config)
 		}
 		factory, err := informer.NewDynamicListerWatcherFactory(config)

@@ -78,16 +78,16 @@ func (d *door) comeBack() {
 	d.away = false
 }
 
-// counts returns the connections that are open, those that were accepted, the attempts while the
-// server was away, and the most of these within a second.
-func (d *door) counts() (open, accepted int64, attempts, most int) {
+// counts returns how many connections were accepted, the attempts while the server was away, and
+// the most of these within a second.
+func (d *door) counts() (accepted int64, attempts, most int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, at := range d.attempts {
 		after, _ := slices.BinarySearchFunc(d.attempts, at.Add(time.Second), time.Time.Compare)
 		most = max(most, after-i)
 	}
-	return int64(len(d.open)), d.accepted, len(d.attempts), most
+	return d.accepted, len(d.attempts), most
 }
 
 func (d *door) gone(p *passage) {

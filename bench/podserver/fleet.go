@@ -58,9 +58,9 @@ func StartFleet(options []Options, refuse, swallow int) (_ *Fleet, err error) {
 	}
 	f.address = listener.Addr().String()
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+extra.FleetUsagePath, f.answer(func(*Server) {}))
-	mux.HandleFunc("POST "+extra.FleetLeavePath, f.answer(func(s *Server) { s.door.leave() }))
-	mux.HandleFunc("POST "+extra.FleetReturnPath, f.answer(func(s *Server) {
+	mux.HandleFunc("POST "+extra.UsagePath, f.answer(func(*Server) {}))
+	mux.HandleFunc("POST "+extra.LeavePath, f.answer(func(s *Server) { s.door.leave() }))
+	mux.HandleFunc("POST "+extra.ReturnPath, f.answer(func(s *Server) {
 		s.Change(1)
 		s.door.comeBack()
 	}))
@@ -69,7 +69,7 @@ func StartFleet(options []Options, refuse, swallow int) (_ *Fleet, err error) {
 	return f, nil
 }
 
-// Control is the address of the controls of the fleet: see extra.Fleet.
+// Control is the address of the controls of the fleet: see extra.Control.
 func (f *Fleet) Control() string { return f.address }
 
 // Close ends all servers.
@@ -98,7 +98,7 @@ func (f *Fleet) answer(do func(*Server)) http.HandlerFunc {
 	}
 }
 
-func (f *Fleet) usage() (u extra.FleetUsage) {
+func (f *Fleet) usage() (u extra.Usage) {
 	var process syscall.Rusage
 	must(syscall.Getrusage(syscall.RUSAGE_SELF, &process))
 	u.CPU = time.Duration(process.Utime.Nano() + process.Stime.Nano())
@@ -109,8 +109,7 @@ func (f *Fleet) usage() (u extra.FleetUsage) {
 		if s.options.Trouble != Healthy {
 			continue
 		}
-		open, accepted, attempts, most := s.door.counts()
-		u.Open += open
+		accepted, attempts, most := s.door.counts()
 		u.Accepted += accepted
 		u.Attempts += attempts
 		u.MostAttempts = max(u.MostAttempts, most)

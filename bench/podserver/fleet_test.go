@@ -26,7 +26,7 @@ func TestFleetLeavesAndReturns(t *testing.T) {
 	w, err := pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: before.ResourceVersion})
 	require.NoError(t, err)
 
-	u, err := extra.Fleet(t.Context(), f.Control(), extra.FleetLeavePath)
+	u, err := extra.Control(t.Context(), f.Control(), extra.LeavePath)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), u.Accepted, "that of the healthy server")
 	for event := range w.ResultChan() {
@@ -34,7 +34,7 @@ func TestFleetLeavesAndReturns(t *testing.T) {
 	}
 	_, err = pods.List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
-	u, err = extra.Fleet(t.Context(), f.Control(), extra.FleetReturnPath)
+	u, err = extra.Control(t.Context(), f.Control(), extra.ReturnPath)
 	require.NoError(t, err)
 	require.Positive(t, u.Attempts)
 	require.Positive(t, u.MostAttempts)

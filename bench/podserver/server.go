@@ -28,14 +28,12 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
-	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/internal/selfsigned"
 )
 
@@ -135,7 +133,6 @@ func Start(o Options) (*Server, error) {
 	o.serveDiscovery(mux)
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serveTemplates(w, r, Options{}) })
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system", serveCluster)
-	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
 	s.http = &http.Server{
 		Handler:           o.Trouble.around(mux),
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
@@ -175,18 +172,6 @@ func (s *Server) Close() error {
 		err = errors.Join(err, served)
 	}
 	return err
-}
-
-func (s *Server) serveUsage(w http.ResponseWriter, _ *http.Request) {
-	var usage syscall.Rusage
-	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	// A client that does not get the answer has gone.
-	_ = json.NewEncoder(w).Encode(extra.Usage{
-		CPU:      time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-		Requests: s.requests.Load(),
-		Bytes:    s.bytes.Load(),
-		Watches:  s.watches.Load(),
-	})
 }
 
 // content is how the objects of a set are sent.

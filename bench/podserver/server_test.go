@@ -276,12 +276,14 @@ func TestPodsAreAsLargeAsPromised(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	s := started(t, testSet)
-	before, err := extra.UsageOf(t.Context(), s.Config())
+	f, err := StartFleet([]Options{testSet}, 0, 0)
 	require.NoError(t, err)
-	_, err = kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	defer func() { require.NoError(t, f.Close()) }()
+	before, err := extra.Control(t.Context(), f.Control(), extra.UsagePath)
 	require.NoError(t, err)
-	after, err := extra.UsageOf(t.Context(), s.Config())
+	_, err = kubernetes.NewForConfigOrDie(f.Servers[0].Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	after, err := extra.Control(t.Context(), f.Control(), extra.UsagePath)
 	require.NoError(t, err)
 	require.Greater(t, after.Bytes-before.Bytes, int64(3000*testPods))
 	require.Equal(t, int64(1), after.Requests-before.Requests)

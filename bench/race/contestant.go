@@ -92,8 +92,8 @@ type Target struct {
 	LastVersion string
 	// PIDs are the processes of a server that is no podserver.
 	PIDs []int
-	// Simulated tells that it is a podserver.
-	Simulated bool
+	// Control is the address of the controls of a podserver, empty for any other server.
+	Control string
 	// meter, of the process that follows, counts what comes from the server.
 	meter *meter
 }

@@ -26,7 +26,7 @@ type FleetOutage struct {
 	// CPU is what the process used from the return until then, and AwayCPU in the outage.
 	CPU, AwayCPU time.Duration
 	// Usage is that of the servers at their return, and After when all informers were current.
-	Usage, After extra.FleetUsage
+	Usage, After extra.Usage
 	// Listed is how many objects were told as added, which is none where watches went on.
 	Listed int64
 }
@@ -88,7 +88,7 @@ func fleetContestant(name string, do func(context.Context, *fleet) error) Contes
 		klog.SetLogger(funcr.New(func(string, string) {}, funcr.Options{}))
 		f := &fleet{Order: o, Many: o.Many, factory: factory.New(), costs: &ManyCosts{}}
 		f.result.Many = f.costs
-		if f.costs.Before, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err == nil {
+		if f.costs.Before, err = extra.Control(ctx, f.Control, extra.UsagePath); err == nil {
 			err = do(ctx, f)
 		}
 		if f.stop != nil {
@@ -138,7 +138,7 @@ func (f *fleet) run(ctx context.Context, follow FleetFollower) (err error) {
 	if f.costs.SyncedRSS, err = peakRSS(); err != nil {
 		return err
 	}
-	if f.costs.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err != nil {
+	if f.costs.After, err = extra.Control(ctx, f.Control, extra.UsagePath); err != nil {
 		return err
 	}
 	if err := f.idle(); err != nil {
@@ -195,7 +195,7 @@ func (f *fleet) outage(ctx context.Context) (err error) {
 		return err
 	}
 	before := CPUTime()
-	if _, err := extra.Fleet(ctx, f.Control, extra.FleetLeavePath); err != nil {
+	if _, err := extra.Control(ctx, f.Control, extra.LeavePath); err != nil {
 		return err
 	}
 	select {
@@ -210,7 +210,7 @@ func (f *fleet) outage(ctx context.Context) (err error) {
 	defer func() { stopProfile() }()
 	back, used := time.Since(f.began), CPUTime()
 	o.AwayCPU = used - before
-	if o.Usage, err = extra.Fleet(ctx, f.Control, extra.FleetReturnPath); err != nil {
+	if o.Usage, err = extra.Control(ctx, f.Control, extra.ReturnPath); err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(outagePatience); f.count() < f.costs.Informers; time.Sleep(20 * time.Millisecond) {
@@ -225,7 +225,7 @@ func (f *fleet) outage(ctx context.Context) (err error) {
 	}
 	o.noteTimes(took)
 	o.Listed = f.added.Load() - added
-	o.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath)
+	o.After, err = extra.Control(ctx, f.Control, extra.UsagePath)
 	return err
 }
 

@@ -41,7 +41,7 @@ func readFleet(ctx context.Context, f *fleet) error {
 	for _, client := range clients {
 		client.CloseIdleConnections()
 	}
-	if f.costs.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err != nil {
+	if f.costs.After, err = extra.Control(ctx, f.Control, extra.UsagePath); err != nil {
 		return err
 	}
 	if err := f.result.notePeakRSS(); err != nil || f.Outage == 0 {
@@ -90,7 +90,7 @@ func (f *fleet) openWatches(ctx context.Context) error {
 		clients[i].CloseIdleConnections() // those of the lists
 	}
 	o := &FleetOutage{}
-	if o.Usage, err = extra.Fleet(ctx, f.Control, extra.FleetReturnPath); err != nil { // with a change
+	if o.Usage, err = extra.Control(ctx, f.Control, extra.ReturnPath); err != nil { // with a change
 		return err
 	}
 	watches := make([]bareWatch, len(f.Clusters)*len(f.Resources))
@@ -112,7 +112,7 @@ func (f *fleet) openWatches(ctx context.Context) error {
 	}
 	o.noteTimes(took)
 	f.costs.Outage = o
-	o.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath)
+	o.After, err = extra.Control(ctx, f.Control, extra.UsagePath)
 	return err
 }
 

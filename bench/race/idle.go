@@ -65,8 +65,8 @@ func (c *crowd) wait() {
 
 // watched waits until the server has a watch for each.
 func (c *crowd) watched(ctx context.Context) error {
-	for c.Target.Simulated {
-		usage, err := extra.UsageOf(ctx, c.Target.Config())
+	for c.Target.Control != "" {
+		usage, err := extra.Control(ctx, c.Target.Control, extra.UsagePath)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ type ManyCosts struct {
 	// resident in all when they are idle.
 	SyncedRSS, RSS int64
 	// Before and After are what the servers had used before, and when all had synced.
-	Before, After extra.FleetUsage
+	Before, After extra.Usage
 	Outage        *FleetOutage `json:",omitempty"`
 }
 

@@ -1,5 +1,5 @@
-// Package extra is what a podserver has and an API server has not. It is apart,
-// so that a client of it has none of the server in memory.
+// Package extra is what podservers have and API servers have not. It is apart,
+// so that a client of them has none of the servers in memory.
 package extra
 
 import (
@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // EndParameter of a watch request says when it ends: EndInitial, after the
@@ -25,42 +23,44 @@ const (
 // internal/samples).
 const SampleSeed = 1
 
-// UsagePath answers with a Usage.
-const UsagePath = "/usage"
+// The paths of the controls of servers, which are in one process. Each answers with Usage, as POST.
+const (
+	// UsagePath does nothing else.
+	UsagePath = "/usage"
+	// LeavePath has all servers go away: connections are broken, and attempts to connect are
+	// counted and refused.
+	LeavePath = "/leave"
+	// ReturnPath has them come back, with one more object of each resource changed.
+	ReturnPath = "/return"
+)
 
-// Usage is what a server has used so far, and what it is at.
+// Usage is what servers have used so far, and what they are at.
 type Usage struct {
 	CPU      time.Duration // of the whole process
 	Requests int64         // for lists and watches
 	Bytes    int64         // of bodies written
 	Watches  int64         // open now
+	// Accepted are the connections to healthy servers that there were so far.
+	Accepted int64
+	// Attempts are those to connect while the servers were away last, and MostAttempts the most of
+	// them at one server within one second.
+	Attempts, MostAttempts int
 }
 
-// UsageOf asks the server of config what it has used.
-func UsageOf(ctx context.Context, config *rest.Config) (Usage, error) {
-	var u Usage
-	client, err := rest.HTTPClientFor(config)
+// Control asks what controls servers, at an address.
+func Control(ctx context.Context, address, path string) (u Usage, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+path, nil)
 	if err != nil {
 		return u, err
 	}
-	defer client.CloseIdleConnections()
-	err = ask(ctx, client, http.MethodGet, config.Host+UsagePath, &u)
-	return u, err
-}
-
-// ask reads the answer to a request.
-func ask(ctx context.Context, client *http.Client, method, url string, answer any) error {
-	request, err := http.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil {
-		return err
-	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
-		return err
+		return u, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", request.URL.Path, response.Status)
+		return u, fmt.Errorf("%s: %s", path, response.Status)
 	}
-	return json.NewDecoder(response.Body).Decode(answer)
+	return u, json.NewDecoder(response.Body).Decode(&u)
 }
