@@ -5,12 +5,8 @@ import "time"
 // crash ends replicas at once, without a word.
 func (p *play) crash(n int) {
 	for _, r := range p.replicas[:n] {
-		r.up, r.working = false, false
-		for _, l := range p.leases {
-			if l.holder == r {
-				p.lose(l)
-			}
-		}
+		r.up = false
+		p.stopWork(r)
 	}
 }
 

@@ -130,5 +130,13 @@ func (w *world) weight(u fleet.Unit) int64 {
 // identity is that of a replica. A StatefulSet keeps it at a restart.
 func identity(i int) string { return fmt.Sprintf("mirror-%d", i) }
 
+// members are the identities of all replicas.
+func (w *world) members() (all []string) {
+	for i := range w.model.replicas {
+		all = append(all, identity(i))
+	}
+	return all
+}
+
 // plan is who is to own what, by the rule of package shards.
 func (w *world) plan(members []string) []string { return shards.Plan(members, w.units, w.weight) }

@@ -20,9 +20,10 @@ type play struct {
 	clock
 	random   *rand.Rand
 	replicas []*replica
-	leases   []*lease // of the units
-	owners   []string // the plan
-	planned  []string // its members
+	named    map[string]*replica // by identity
+	leases   []*lease            // of the units
+	owners   []string            // the plan
+	planned  []string            // its members
 	plans    int
 
 	server coordinator
@@ -75,19 +76,15 @@ type coordinator struct {
 }
 
 func newPlay(w *world) *play {
-	p := &play{world: w, random: rand.New(rand.NewPCG(w.seed, 2))}
+	p := &play{world: w, random: rand.New(rand.NewPCG(w.seed, 2)), named: map[string]*replica{}}
 	for i := range w.model.replicas {
 		r := &replica{identity: identity(i), up: true, settled: true, working: true, busy: make([]time.Duration, w.costs.cores)}
-		p.replicas = append(p.replicas, r)
+		p.replicas, p.named[r.identity] = append(p.replicas, r), r
 		p.renewFrom(r, time.Duration(p.random.Int64N(int64(w.times.RetryPeriod))))
 	}
 	p.replan()
-	byName := map[string]*replica{}
-	for _, r := range p.replicas {
-		byName[r.identity] = r
-	}
 	for i, owner := range p.owners {
-		p.leases = append(p.leases, &lease{unit: i, holder: byName[owner], running: true, epoch: 1})
+		p.leases = append(p.leases, &lease{unit: i, holder: p.named[owner], running: true, epoch: 1})
 	}
 	p.run(30 * time.Second)
 	p.count()
@@ -226,13 +223,9 @@ func (p *play) decide() {
 	if !p.replan() {
 		return
 	}
-	byName := map[string]*replica{}
-	for _, r := range p.replicas {
-		byName[r.identity] = r
-	}
 	planTime := p.costs.planCPU * time.Duration(len(p.units))
-	for i, l := range p.leases {
-		owner := byName[p.owners[i]]
+	for _, l := range p.leases {
+		owner := p.ownerOf(l)
 		switch {
 		case owner == nil || owner == l.holder:
 		case l.holder == nil, !l.holder.up, !l.holder.settled:
@@ -245,14 +238,8 @@ func (p *play) decide() {
 	}
 }
 
-// ownerOf is who is to own a unit now.
-func (p *play) ownerOf(l *lease) *replica {
-	i := slices.IndexFunc(p.replicas, func(r *replica) bool { return r.identity == p.owners[l.unit] })
-	if i < 0 {
-		return nil
-	}
-	return p.replicas[i]
-}
+// ownerOf is who is to own a unit now, nil if nobody is.
+func (p *play) ownerOf(l *lease) *replica { return p.named[p.owners[l.unit]] }
 
 // giveUp ends a unit at an owner that is not to have it: it saves the checkpoint, and then releases
 // the Lease.

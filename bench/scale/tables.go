@@ -200,10 +200,7 @@ type held struct {
 }
 
 func holdings(w *world) (s held) {
-	var members []string
-	for i := range w.model.replicas {
-		members = append(members, identity(i))
-	}
+	members := w.members()
 	owners := w.plan(members)
 	units, objects, memory := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	clusters := map[string]map[string]bool{}
@@ -258,10 +255,7 @@ type region struct {
 }
 
 func regionOf(w *world) (g region) {
-	var members []string
-	for i := range w.model.replicas {
-		members = append(members, identity(i))
-	}
+	members := w.members()
 	away := map[string]bool{}
 	for i := range w.clusters / 10 {
 		away[fmt.Sprintf("cluster-%04d", i)] = true
