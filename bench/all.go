@@ -73,10 +73,7 @@ func (p *all) plan(entries contestants) (planned []*heat, err error) {
 			server = realHost(size)
 		}
 		if !p.real && size == p.pods[0] && p.chosen(race.ColdStart, size) {
-			floor, err := entries.named("floor-json")
-			if err != nil {
-				return nil, err
-			}
+			floor := entries.named("floor-json")
 			planned = append(planned, &heat{hosts: []*host{server}, do: func(ctx context.Context, _ *heat) (err error) {
 				p.capacity, err = measureCapacity(ctx, floor, server.target)
 				return err

@@ -102,18 +102,7 @@ var clustersIdles = []clustersIdle{
 }
 
 func (c *clusters) plan(all contestants) ([]*heat, error) {
-	leases, err := all.named("leases")
-	if err != nil {
-		return nil, err
-	}
-	starting, err := all.named("starting-leases")
-	if err != nil {
-		return nil, err
-	}
-	bare, err := all.named("bare-watches")
-	if err != nil {
-		return nil, err
-	}
+	leases, starting, bare := all.named("leases"), all.named("starting-leases"), all.named("bare-watches")
 	c.start, c.idle, c.churn = c.newHeat(race.StartFleet, 0), c.newHeat(race.IdleClusters, 0), c.newHeat(race.ChurnClusters, 0)
 	for _, s := range clustersStarts {
 		servers := simulated{Options: c.options(s)}

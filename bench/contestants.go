@@ -57,13 +57,13 @@ func buildContestants(ctx context.Context, programs ...string) (all contestants,
 	return all, nil
 }
 
-// named is the contestant with a name.
-func (c contestants) named(name string) (contestant, error) {
+// named is the contestant with a name that one of the programs has.
+func (c contestants) named(name string) contestant {
 	i := slices.IndexFunc(c, func(e contestant) bool { return e.Name == name })
 	if i < 0 {
-		return contestant{}, fmt.Errorf("there is no contestant %q", name)
+		panic(fmt.Sprintf("there is no contestant %q", name))
 	}
-	return c[i], nil
+	return c[i]
 }
 
 // run has a contestant obey an order in a process of its own.

@@ -115,15 +115,11 @@ func (f *fleet) plan(all contestants) ([]*heat, error) {
 		case f.leases:
 			contestant = "leases"
 		}
-		e, err := all.named(contestant)
-		if err != nil {
-			return nil, err
-		}
 		order := race.Order{Many: &race.Many{Resources: f.resources(), Paged: f.paged, Budget: defaultBudget}}
 		if c.outage {
 			order.Many.Settle, order.Many.Outage = f.settle, f.outage
 		}
-		f.heat.addMany(race.Entry{Name: c.name, Floor: fleetFloor}, e, f.servers(c), order)
+		f.heat.addMany(race.Entry{Name: c.name, Floor: fleetFloor}, all.named(contestant), f.servers(c), order)
 	}
 	return []*heat{f.heat}, nil
 }

@@ -50,10 +50,6 @@ func (s *shards) plan(all contestants) (_ []*heat, err error) {
 	plain, sharded := simulatedHost(podserver.Options{Pods: s.pods}), simulatedHost(podserver.Options{Pods: s.pods, Sharded: true})
 	s.heat = s.newHeat(race.ColdStart, s.pods, plain, sharded)
 	for _, c := range shardCases {
-		e, err := all.named(c.contestant)
-		if err != nil {
-			return nil, err
-		}
 		at, order := plain, race.Order{}
 		if c.sharded {
 			at = sharded
@@ -61,7 +57,7 @@ func (s *shards) plan(all contestants) (_ []*heat, err error) {
 		if c.half {
 			order.Shard, order.Target.Objects = half, s.half
 		}
-		s.heat.addAt(at, race.Entry{Name: c.name, Floor: shardFloor}, e, order)
+		s.heat.addAt(at, race.Entry{Name: c.name, Floor: shardFloor}, all.named(c.contestant), order)
 	}
 	return []*heat{s.heat}, nil
 }
