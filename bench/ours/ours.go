@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -81,10 +80,7 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 		ListMode:          s.way.Mode,
 		WatchListPageSize: race.PageSize,
 		ErrorHandler:      s.report,
-		Handler: informer.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
-			UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
-		},
+		Handler:           f.Handler(),
 	}
 	if f.Checkpoint != "" {
 		config.Checkpoint = informer.FileCheckpoint(f.Checkpoint)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
@@ -65,6 +66,14 @@ type Follow struct {
 	Storage *informer.ResourceVersionStorage
 	// Checkpoint is the file that one of ours goes on from and keeps, if it is named.
 	Checkpoint string
+}
+
+// Handler is the handler of an informer, ours or client-go's, that calls Added and Updated.
+func (f Follow) Handler() informer.ResourceEventHandlerFuncs {
+	return informer.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
+		UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
+	}
 }
 
 // Following is an informer under way.

@@ -3,6 +3,7 @@ package race
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -22,15 +23,12 @@ type Running struct {
 
 // Run runs an informer.
 func Run(ctx context.Context, informer cache.SharedIndexInformer) *Running {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
 	return &Running{
 		Synced:  informer.HasSyncedChecker().Done(),
 		Objects: func() (int, error) { return len(informer.GetIndexer().ListKeys()), nil },
-		Wait:    func() { <-ended },
+		Wait:    running.Wait,
 	}
 }
 

@@ -35,8 +35,6 @@ const (
 	// which leaves that.
 	Restart  Scenario = "restart"
 	Remember Scenario = "remember"
-	// Ways is for floors of the ways to read a set. They start cold.
-	Ways Scenario = "ways"
 
 	// IdleClusters: their watches established.
 	IdleClusters Scenario = "idle"

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -70,10 +69,7 @@ type source func(namespace string) (factory, cache.SharedIndexInformer)
 
 func (s source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	factory, informer := s(f.Namespace)
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
-		UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
-	})
+	registration, err := informer.AddEventHandler(f.Handler())
 	if err != nil { // not possible: it does not run yet
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -35,21 +35,17 @@ func (s source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	informer, err := s.cache.GetInformer(ctx, &samples.Workload{}, crcache.BlockUntilSynced(false))
 	var registration toolscache.ResourceEventHandlerRegistration
 	if err == nil {
-		registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
-			UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
-		})
+		registration, err = informer.AddEventHandler(f.Handler())
 	}
 	if err != nil { // not possible: the scheme and the mapper have the kind
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var running sync.WaitGroup
+	running.Go(func() {
 		if err := s.cache.Start(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-	}()
-	return &race.Following{Synced: registration.HasSyncedChecker().Done(), Wait: func() { <-ended }}
+	})
+	return &race.Following{Synced: registration.HasSyncedChecker().Done(), Wait: running.Wait}
 }

@@ -8,34 +8,35 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
+// way is how a set is read: in pages, in pages that are not compressed, or as a watch-list.
+type way int
+
+const (
+	pages way = iota
+	plainPages
+	watchList
+)
+
 func main() {
 	const metadata = floor.Protobuf + floor.AsMetadata
 	race.Main(
-		plain("floor-json-plain", floor.JSON), plain("floor-protobuf-plain", floor.Protobuf), plain("floor-metadata-protobuf-plain", metadata),
-		contestant("floor-json", floor.JSON, false, race.ColdStart, race.Relist, race.WatchBurst, race.Idle),
-		contestant("floor-protobuf", floor.Protobuf, false, race.ColdStart, race.Relist, race.WatchBurst),
-		contestant("floor-metadata-protobuf", metadata, false, race.ColdStart, race.Relist, race.WatchBurst, race.Audit),
-		contestant("floor-json-watchlist", floor.JSON, true, race.ColdStart, race.Relist, race.Restart),
-		contestant("floor-protobuf-watchlist", floor.Protobuf, true, race.ColdStart, race.Relist, race.Restart),
-		contestant("floor-metadata-protobuf-watchlist", metadata, true, race.ColdStart, race.Relist),
+		// These are for the ways to read a set alone.
+		contestant("floor-json-plain", floor.JSON, plainPages), contestant("floor-protobuf-plain", floor.Protobuf, plainPages),
+		contestant("floor-metadata-protobuf-plain", metadata, plainPages),
+		contestant("floor-json", floor.JSON, pages, race.ColdStart, race.Relist, race.WatchBurst, race.Idle),
+		contestant("floor-protobuf", floor.Protobuf, pages, race.ColdStart, race.Relist, race.WatchBurst),
+		contestant("floor-metadata-protobuf", metadata, pages, race.ColdStart, race.Relist, race.WatchBurst, race.Audit),
+		contestant("floor-json-watchlist", floor.JSON, watchList, race.ColdStart, race.Relist, race.Restart),
+		contestant("floor-protobuf-watchlist", floor.Protobuf, watchList, race.ColdStart, race.Relist, race.Restart),
+		contestant("floor-metadata-protobuf-watchlist", metadata, watchList, race.ColdStart, race.Relist),
 	)
 }
 
-func contestant(name, accept string, watchList bool, scenarios ...race.Scenario) race.Contestant {
+func contestant(name, accept string, w way, scenarios ...race.Scenario) race.Contestant {
 	return race.Contestant{Entry: race.Entry{Name: name, Floor: name, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
-		client, err := rest.HTTPClientFor(t.Config())
-		return floor.Source{Target: t, Client: client, Accept: accept, WatchList: watchList}, err
-	}}
-}
-
-// plain is a floor whose pages are not compressed, for the ways to read a set.
-func plain(name, accept string) race.Contestant {
-	c := contestant(name, accept, false, race.Ways)
-	c.Connect = func(t *race.Target) (race.Source, error) {
 		config := t.Config()
-		config.DisableCompression = true
+		config.DisableCompression = w == plainPages
 		client, err := rest.HTTPClientFor(config)
-		return floor.Source{Target: t, Client: client, Accept: accept}, err
-	}
-	return c
+		return floor.Source{Target: t, Client: client, Accept: accept, WatchList: w == watchList}, err
+	}}
 }
