@@ -13,27 +13,13 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
-	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-// cluster is a simulated one with an object, and what lists and watches it. A program has
-// a rest.Config instead of that of the server.
-func cluster() (server *informertest.Server, lister cache.ListerWatcher) {
-	server = informertest.NewServer(informertest.Options{})
-	if _, err := server.Create(pods, object("default/web", "v1")); err != nil {
-		panic(err)
-	}
-	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
-	if err != nil {
-		panic(err)
-	}
-	return server, factory.ForResource("", pods)
-}
 
 // A Controller brings something in line with the store of an informer, which others may
 // use as well.
 func ExampleNewResource() {
-	server, lister := cluster()
+	server, lister := harness.Simulated("web")
 	defer server.Close()
 	shared := cache.NewSharedIndexInformer(lister, &unstructured.Unstructured{}, 0, cache.Indexers{})
 	called := make(chan string)
@@ -41,7 +27,7 @@ func ExampleNewResource() {
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Resource: controller.NewResource(shared,
 			func(key string, obj interface{}) error {
-				called <- fmt.Sprintf("upsert %s: %s", key, valueOf(obj))
+				called <- fmt.Sprintf("upsert %s: %s", key, obj.(*unstructured.Unstructured).GetKind())
 				return nil // or an error, and it is called again
 			},
 			func(key string, obj interface{}) error {
@@ -56,21 +42,21 @@ func ExampleNewResource() {
 		c.RunWithContext(ctx) // returns after everything that it has started
 	}()
 	fmt.Println(<-called)
-	if err := server.Delete(pods, "default", "web"); err != nil {
+	if err := server.Delete(harness.Pods, "default", "web"); err != nil {
 		panic(err)
 	}
 	fmt.Println(<-called)
 	stop()
 	<-done
 	// Output:
-	// upsert default/web: v1
+	// upsert default/web: Pod
 	// delete default/web
 }
 
 // Without a store: Upsert is given the object of the event, and what it has not taken in
 // comes again, also in the next process.
 func ExampleNewStorelessResource() {
-	server, lister := cluster()
+	server, lister := harness.Simulated("web")
 	defer server.Close()
 	acknowledged := informer.NewResourceVersionStorage()
 	attempts := 0
@@ -84,7 +70,7 @@ func ExampleNewStorelessResource() {
 				if attempts++; attempts == 1 {
 					return errors.New("not now")
 				}
-				fmt.Printf("upsert %s: %s\n", key, valueOf(obj))
+				fmt.Printf("upsert %s: %s\n", key, obj.(*unstructured.Unstructured).GetKind())
 				return nil
 			},
 			func(key string, obj interface{}) error { return nil }),
@@ -102,13 +88,13 @@ func ExampleNewStorelessResource() {
 	<-done
 	fmt.Println("acknowledged:", acknowledged.Len())
 	// Output:
-	// upsert default/web: v1
+	// upsert default/web: Pod
 	// acknowledged: 1
 }
 
 // Controllers may share one watch, with each other and with other handlers.
 func ExampleNewHandlerResource() {
-	server, lister := cluster()
+	server, lister := harness.Simulated("web")
 	defer server.Close()
 	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lister})
 	control := func(name string) *controller.Controller {
@@ -136,7 +122,7 @@ func ExampleNewHandlerResource() {
 
 // In a test, one line runs a Resource and one stops it.
 func ExampleTestControllerRun() {
-	server, lister := cluster()
+	server, lister := harness.Simulated("web")
 	defer server.Close()
 	shared := cache.NewSharedIndexInformer(lister, &unstructured.Unstructured{}, 0, cache.Indexers{})
 	upserted := make(chan string)

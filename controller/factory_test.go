@@ -126,8 +126,8 @@ func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.create("a/1")
 				if !synced {
-					w.down.Lock()
-					defer w.down.Unlock()
+					w.Blocked.Lock()
+					defer w.Blocked.Unlock()
 				}
 				f := factory.New()
 				lease, err := f.Acquire(pods, factory.InformerOptions{}, w.shared)

@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 
@@ -9,25 +8,15 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // handler is a Resource that brings x in line as one handler of an informer that is run by others
 // until the test ends.
 func (w *world) handler(x *target, config informer.HandlerConfig) controller.HandlerResource {
 	w.Helper()
-	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher: w.lister(), ErrorHandler: func(*informer.Reflector, error) {},
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		shared.RunWithContext(ctx)
-	}()
-	w.Cleanup(func() {
-		cancel()
-		<-ended
-	})
+	shared := harness.Share(w.World, informer.InformerConfig{})
+	w.Cleanup(harness.Start(shared.RunWithContext))
 	return controller.NewHandlerResource(shared, config, x.Upsert, x.Delete)
 }
 
@@ -53,8 +42,8 @@ func TestControllersOfOneInformer(t *testing.T) {
 		stop()
 		require.Equal(w, 1, len(shared.Handlers()))
 
-		w.update("a/1", "2")
-		w.remove("a/2")
+		w.UpdatePod("a/1", "2")
+		w.DeletePods("a/2")
 		synctest.Wait()
 		require.ElementsMatch(w, []string{"upsert a/1=2", "delete a/2=1"}, y.told())
 		require.Empty(w, x.told())

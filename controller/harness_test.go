@@ -1,26 +1,23 @@
 package controller_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/tests/harness"
@@ -31,15 +28,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+var pods = harness.Pods
 
-// world is a simulated server in memory, in a synctest bubble: time is virtual.
+// world is a harness.World, and what utilruntime.ErrorHandlers were called with in it.
 type world struct {
 	*testing.T
-	*informertest.Server
-	// down refuses requests while it is locked.
-	down sync.RWMutex
-	// reported is what utilruntime.ErrorHandlers were called with.
+	*harness.World
 	reported func() []error
 }
 
@@ -51,99 +45,36 @@ func bubble(t *testing.T, test func(w *world)) {
 // bubbleWith wraps the server's handler.
 func bubbleWith(t *testing.T, wrap func(http.Handler) http.Handler, test func(w *world)) {
 	t.Helper()
-	w := &world{reported: harness.Reported(t)}
-	synctest.Test(t, func(t *testing.T) {
-		w.T = t
-		w.Server = informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(server http.Handler) http.Handler {
-			if wrap != nil {
-				server = wrap(server)
-			}
-			return w.gate(server)
-		}})
-		defer w.Server.Close()
-		test(w)
-	})
-}
-
-func (w *world) gate(server http.Handler) http.Handler {
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !w.down.TryRLock() {
-			http.Error(rw, "down", http.StatusServiceUnavailable)
-			return
-		}
-		w.down.RUnlock()
-		server.ServeHTTP(rw, r)
+	reported := harness.Reported(t)
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		test(&world{t, w, reported})
 	})
 }
 
 // unseen makes changes that no watch tells.
 func (w *world) unseen(change func()) {
-	w.down.Lock()
+	w.Blocked.Lock()
 	w.CloseClientConnections()
 	change()
 	w.Compact()
-	w.down.Unlock()
-}
-
-func object(key, value string) *unstructured.Unstructured {
-	name, err := cache.ParseObjectName(key)
-	if err != nil {
-		panic(err)
-	}
-	obj := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Pod", "value": value}}
-	obj.SetNamespace(name.Namespace)
-	obj.SetName(name.Name)
-	return obj
+	w.Blocked.Unlock()
 }
 
 func (w *world) create(keys ...string) {
 	w.Helper()
 	for _, key := range keys {
-		_, err := w.Server.Create(pods, object(key, "1"))
+		_, err := w.Create(pods, harness.Object(pods, key, "1"))
 		require.NoError(w, err)
 	}
-}
-
-func (w *world) update(key, value string) {
-	w.Helper()
-	_, err := w.Server.Update(pods, object(key, value))
-	require.NoError(w, err)
-}
-
-func (w *world) remove(keys ...string) {
-	w.Helper()
-	for _, key := range keys {
-		name, err := cache.ParseObjectName(key)
-		require.NoError(w, err)
-		require.NoError(w, w.Server.Delete(pods, name.Namespace, name.Name))
-	}
-}
-
-func (w *world) lister() cache.ListerWatcher {
-	w.Helper()
-	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-	require.NoError(w, err)
-	return factory.ForResource("", pods)
 }
 
 // shared is an ordinary informer of the pods.
 func (w *world) shared() cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(w.lister(), &unstructured.Unstructured{}, 0, cache.Indexers{})
+	return cache.NewSharedIndexInformer(w.Lister(), &unstructured.Unstructured{}, 0, cache.Indexers{})
 }
 
 // start runs a controller until stop, which waits for Run.
-func start(c *controller.Controller) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	returned := make(chan struct{})
-	go func() {
-		defer close(returned)
-		c.RunWithContext(ctx)
-	}()
-	return func() {
-		cancel()
-		<-returned
-	}
-}
+func start(c *controller.Controller) (stop func()) { return harness.Start(c.RunWithContext) }
 
 // target is what a resource brings in line: it writes down its calls, as "upsert a/1=v" or
 // "delete a/1=v", and keeps what they make.
@@ -196,9 +127,7 @@ func (x *target) has() map[string]string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	has := map[string]string{}
-	for key, value := range x.values {
-		has[key] = value
-	}
+	maps.Copy(has, x.values)
 	return has
 }
 
@@ -212,8 +141,7 @@ func valueOf(obj interface{}) string {
 	case nil:
 		return "nil"
 	case *unstructured.Unstructured:
-		value, _, _ := unstructured.NestedString(obj.Object, "value")
-		return value
+		return harness.Data(obj)
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -225,7 +153,7 @@ func valueOf(obj interface{}) string {
 // has is what the server has, as a target would.
 func (w *world) has() map[string]string {
 	w.Helper()
-	objects, err := w.Server.List(pods, "")
+	objects, err := w.List(pods, "")
 	require.NoError(w, err)
 	has := map[string]string{}
 	for _, obj := range objects {

@@ -42,7 +42,7 @@ func TestACallThatFailsIsGivenUp(t *testing.T) {
 			require.Contains(w, log.String(), "level=ERROR")
 			require.NotContains(w, log.String(), "BADKEY")
 
-			w.remove("a/2")
+			w.DeletePods("a/2")
 			time.Sleep(time.Second)
 			require.Equal(w, slices.Repeat([]string{"delete a/2=1"}, test.calls), x.told())
 			require.Len(w, gone.list(), 2)
@@ -84,7 +84,7 @@ func TestANewerEventStartsAnew(t *testing.T) {
 		defer start(&controller.Controller{Resource: x.of(w.shared()), OnGiveUp: gone.add})()
 		time.Sleep(50 * time.Millisecond)
 		require.Len(w, x.told(), 4, "after 0, 5, 15 and 35 ms")
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		synctest.Wait()
 		require.Equal(w, []string{"upsert a/1=2"}, x.told(), "at once")
 		time.Sleep(6 * time.Millisecond)
@@ -93,7 +93,7 @@ func TestANewerEventStartsAnew(t *testing.T) {
 		require.Len(w, x.told(), 4)
 		require.Len(w, gone.list(), 1)
 		require.Contains(w, gone.list()[0], "a/1=2: ")
-		w.update("a/1", "3")
+		w.UpdatePod("a/1", "3")
 		time.Sleep(time.Second)
 		require.Len(w, x.told(), 6, "what was given up is tried again once it has changed")
 	})
@@ -106,7 +106,7 @@ func TestARetryIsNotMadeInVain(t *testing.T) {
 		x := target{before: refusing(1, "upsert")}
 		defer start(&controller.Controller{Resource: x.of(w.shared()), RateLimiter: slowly(time.Hour)})()
 		synctest.Wait()
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		time.Sleep(3 * time.Hour)
 		require.Equal(w, []string{"upsert a/1=1", "upsert a/1=2"}, x.told())
 	})
@@ -135,7 +135,7 @@ func TestAPanicIsAFailure(t *testing.T) {
 		require.Equal(w, "ouch", panicked.Value)
 
 		survived = refusing(2, "delete a/1")
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		time.Sleep(time.Minute)
 		require.Empty(w, x.has())
 	})
@@ -160,7 +160,7 @@ func TestMaxRetriesDecide(t *testing.T) {
 			w.Helper()
 			for range 30 { // other calls succeed meanwhile
 				time.Sleep(20 * time.Second)
-				w.remove("a/2")
+				w.DeletePods("a/2")
 				w.create("a/2")
 			}
 			time.Sleep(time.Minute)
@@ -168,7 +168,7 @@ func TestMaxRetriesDecide(t *testing.T) {
 			require.Empty(w, gone.list())
 		}
 		requireSame()
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		requireSame()
 	}
 	sources(t, func(_ *testing.T, w *world, of func(*target) controller.Resource) { test(w, of) })
@@ -189,7 +189,7 @@ func TestAPanicOfTheHook(t *testing.T) {
 		hook := func(controller.Event, error) { panic("ouch") }
 		defer start(&controller.Controller{Resource: of(x), OnGiveUp: hook})()
 		time.Sleep(time.Minute)
-		w.update("a/2", "2")
+		w.UpdatePod("a/2", "2")
 		time.Sleep(time.Minute)
 		require.Equal(w, map[string]string{"a/2": "2"}, x.has())
 	})
@@ -229,8 +229,8 @@ func TestACallThatEndsItsGoroutine(t *testing.T) {
 		stop := start(&controller.Controller{Resource: of(x)})
 		time.Sleep(time.Minute)
 		require.Equal(w, map[string]string{"a/2": "1"}, x.has())
-		w.update("a/1", "2")
-		w.update("a/2", "2")
+		w.UpdatePod("a/1", "2")
+		w.UpdatePod("a/2", "2")
 		time.Sleep(time.Minute)
 		require.Equal(w, map[string]string{"a/2": "2"}, x.has())
 		stop()

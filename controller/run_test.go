@@ -100,12 +100,12 @@ func TestABackgrounder(t *testing.T) {
 			log = append(log, "ended")
 		}
 		c.Resource = in(of(&x), run)
-		w.down.Lock() // a request may come before run does, but nothing is answered
+		w.Blocked.Lock() // a request may come before run does, but nothing is answered
 		stop := start(&c)
 		synctest.Wait()
 		require.Len(t, log, 1)
 		require.Contains(t, log[0], "started, 0 calls")
-		w.down.Unlock()
+		w.Blocked.Unlock()
 		time.Sleep(5 * time.Minute)
 		require.True(t, c.HasSynced())
 		require.Equal(t, []string{"upsert a/1=1"}, x.told())
@@ -203,10 +203,8 @@ func TestNothingIsProcessedBeforeTheSync(t *testing.T) {
 		var log journal
 		log.Logger = newJournal().Logger
 		c := &controller.Controller{Resource: x.of(i), Log: &log, Name: "three"}
-		heal := w.Inject(fault(w, "list hang"))
-		defer heal()
-		heal2 := w.Inject(fault(w, "watch-list hang"))
-		defer heal2()
+		defer w.Heal()
+		w.Inject(fault(w, "list,watch-list hang"))
 		stop := start(c)
 		handler := *i.waitForHandler()
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "a/gone"})
@@ -278,7 +276,7 @@ func TestRunWithAChannel(t *testing.T) {
 		c.Run(nil)
 		require.Len(t, w.reported(), 1)
 		require.ErrorIs(t, w.reported()[0], informer.ErrAlreadyRunning)
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		synctest.Wait()
 		require.Equal(t, []string{"upsert a/1=2"}, x.told(), "the first goes on")
 		close(stop)
@@ -348,11 +346,11 @@ func TestARunAfterAnother(t *testing.T) {
 		var x target
 		c := &controller.Controller{Resource: fresh{&x, w.shared}}
 		for range 3 {
-			w.down.Lock()
+			w.Blocked.Lock()
 			stop := start(c)
 			synctest.Wait()
 			require.False(w, c.HasSynced())
-			w.down.Unlock()
+			w.Blocked.Unlock()
 			time.Sleep(5 * time.Minute)
 			require.True(w, c.HasSynced())
 			stop()
@@ -368,19 +366,13 @@ func TestInformerRunByOthersIsNotStopped(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")
 		i := &tapped{SharedIndexInformer: w.shared()}
-		ctx, cancel := context.WithCancel(context.Background())
-		running := make(chan struct{})
-		go func() {
-			defer close(running)
-			i.SharedIndexInformer.RunWithContext(ctx)
-		}()
-		synctest.Wait()
+		end := harness.Settle(i.SharedIndexInformer.RunWithContext)
 		for n := range 3 {
 			var x target
 			stop := start(&controller.Controller{Resource: x.of(i)})
 			synctest.Wait()
 			require.Equal(w, []string{fmt.Sprintf("upsert a/1=%d", n+1)}, x.told())
-			w.update("a/1", fmt.Sprint(n+2))
+			w.UpdatePod("a/1", fmt.Sprint(n+2))
 			synctest.Wait()
 			require.Equal(w, []string{fmt.Sprintf("upsert a/1=%d", n+2)}, x.told())
 			stop()
@@ -388,8 +380,7 @@ func TestInformerRunByOthersIsNotStopped(t *testing.T) {
 			require.EqualValues(w, n+1, i.removed.Load())
 			require.False(w, i.IsStopped())
 		}
-		cancel()
-		<-running
+		end()
 		require.Empty(w, w.reported())
 	})
 }
@@ -413,7 +404,7 @@ func TestControllersShareAnInformer(t *testing.T) {
 				for m := n; m < len(targets); m++ {
 					require.Equal(w, w.has(), targets[m].has())
 				}
-				w.remove(key)
+				w.DeletePods(key)
 				synctest.Wait()
 				require.False(w, i.IsStopped())
 				stop()
@@ -443,7 +434,7 @@ func TestControllersShareAnInformerInWrappers(t *testing.T) {
 		one, two := start(&controller.Controller{Resource: wrapped{&x, i}}), start(&controller.Controller{Resource: wrapped{&y, i}})
 		synctest.Wait()
 		one()
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		synctest.Wait()
 		require.Equal(w, w.has(), y.has())
 		require.False(w, i.IsStopped())
@@ -492,11 +483,11 @@ func TestTestControllerRun(t *testing.T) {
 		stop()
 		stop()
 		stopping.Wait()
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		synctest.Wait()
 		require.Equal(t, []string{"upsert a/1=2"}, x.told())
 		again()
-		w.update("a/1", "3")
+		w.UpdatePod("a/1", "3")
 		controller.TestControllerRun(r)() // and after it
 		for _, err := range w.reported() {
 			require.Regexp(t, "stopped|error syncing cache", err.Error())
@@ -594,13 +585,13 @@ func TestBothComeToTheSame(t *testing.T) {
 			case !exists:
 				w.create(key)
 			case n%3 == 0:
-				w.remove(key)
+				w.DeletePods(key)
 			default:
-				w.update(key, fmt.Sprint(n))
+				w.UpdatePod(key, fmt.Sprint(n))
 			}
 			switch {
 			case n%50 == 49:
-				w.unseen(func() { w.update(slices.Sorted(maps.Keys(w.has()))[0], fmt.Sprint(n, "unseen")) })
+				w.unseen(func() { w.UpdatePod(slices.Sorted(maps.Keys(w.has()))[0], fmt.Sprint(n, "unseen")) })
 			case n%5 == 0:
 				time.Sleep(time.Duration(n) * time.Millisecond)
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/rvinformer/informer/controller"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // S4-01, S4-03: what is there is upserted as the store has it, what is gone is deleted with
@@ -31,12 +32,12 @@ func TestUpsertAndDelete(t *testing.T) {
 		require.NotEmpty(w, c.LastSyncResourceVersion())
 		require.ElementsMatch(w, []string{"upsert a/1=1", "upsert a/2=1"}, x.told())
 
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		synctest.Wait()
 		require.Equal(w, []string{"upsert a/1=2"}, x.told())
 		require.Equal(w, w.ResourceVersion(), c.LastSyncResourceVersion())
 
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		w.create("b/3")
 		synctest.Wait()
 		require.ElementsMatch(w, []string{"delete a/1=2", "upsert b/3=1"}, x.told())
@@ -59,7 +60,7 @@ func TestEventsOfAKeyAreOneItem(t *testing.T) {
 		defer start(&controller.Controller{Resource: x.of(w.shared())})()
 		synctest.Wait()
 		for i := range 10 {
-			w.update("a/1", fmt.Sprint(i+2))
+			w.UpdatePod("a/1", fmt.Sprint(i+2))
 			synctest.Wait()
 		}
 		close(busy)
@@ -83,10 +84,10 @@ func TestAddedAndDeletedAtOnceIsDeletedOnce(t *testing.T) {
 		defer start(&controller.Controller{Resource: x.of(w.shared())})()
 		synctest.Wait()
 		w.create("a/1")
-		w.update("a/1", "2")
-		w.remove("a/1")
+		w.UpdatePod("a/1", "2")
+		w.DeletePods("a/1")
 		w.create("a/2")
-		w.remove("a/2")
+		w.DeletePods("a/2")
 		w.create("a/2") // level-triggered: it is there when its turn comes
 		synctest.Wait()
 		close(busy)
@@ -104,9 +105,9 @@ func TestAFailedDeleteIsTriedAgain(t *testing.T) {
 		defer start(&controller.Controller{Resource: x.of(w.shared()), RateLimiter: slowly(time.Minute)})()
 		synctest.Wait()
 		x.told()
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		synctest.Wait()
-		w.remove("a/2")
+		w.DeletePods("a/2")
 		synctest.Wait()
 		w.create("a/2")
 		time.Sleep(time.Hour)
@@ -127,7 +128,7 @@ func TestADeletionThatAListFound(t *testing.T) {
 		defer start(&controller.Controller{Resource: x.of(w.shared())})()
 		synctest.Wait()
 		x.told()
-		w.unseen(func() { w.remove("a/1") })
+		w.unseen(func() { w.DeletePods("a/1") })
 		time.Sleep(5 * time.Minute)
 		require.Contains(w, x.told(), "delete a/1=1")
 		require.Equal(w, w.has(), x.has())
@@ -208,7 +209,7 @@ func TestAStoreThatFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Empty(w, x.told())
 		require.Equal(w, []string{`a/1=nil: Upsert "a/1", attempt 6: reading the store: refused`}, gone.list())
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		time.Sleep(time.Minute)
 		require.Equal(w, []string{"upsert a/1=2"}, x.told())
 	})
@@ -219,7 +220,7 @@ func TestResync(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1", "a/2")
 		var x target
-		i := cache.NewSharedIndexInformer(w.lister(), &unstructured.Unstructured{}, time.Minute, cache.Indexers{})
+		i := cache.NewSharedIndexInformer(w.Lister(), &unstructured.Unstructured{}, time.Minute, cache.Indexers{})
 		defer start(&controller.Controller{Resource: x.of(i)})()
 		synctest.Wait()
 		x.told()
@@ -242,14 +243,14 @@ func TestTheStoreIsAhead(t *testing.T) {
 		defer start(&controller.Controller{Resource: x.of(i)})()
 		synctest.Wait()
 		handler := *i.handler.Load()
-		handler.OnDelete(object("a/1", "1"))
-		handler.OnAdd(object("a/1", "2"), false)
-		handler.OnAdd(object("a/2", "1"), false)
+		handler.OnDelete(harness.Object(pods, "a/1", "1"))
+		handler.OnAdd(harness.Object(pods, "a/1", "2"), false)
+		handler.OnAdd(harness.Object(pods, "a/2", "1"), false)
 		close(busy)
 		synctest.Wait()
 		require.Equal(w, []string{"upsert a/busy=1"}, x.told())
-		handler.OnDelete(object("a/1", "2"))
-		handler.OnDelete(object("a/2", "1"))
+		handler.OnDelete(harness.Object(pods, "a/1", "2"))
+		handler.OnDelete(harness.Object(pods, "a/2", "1"))
 		synctest.Wait()
 		require.Equal(w, []string{"delete a/1=2", "delete a/2=1"}, x.told())
 	})
@@ -280,7 +281,7 @@ func TestWorkers(t *testing.T) {
 		for n := range 10 {
 			time.Sleep(500 * time.Millisecond)
 			for k := range 20 {
-				w.update(fmt.Sprintf("a/%d", k), fmt.Sprint(n+2))
+				w.UpdatePod(fmt.Sprintf("a/%d", k), fmt.Sprint(n+2))
 			}
 		}
 		time.Sleep(time.Minute)

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -30,7 +29,7 @@ import (
 func (w *world) storeless(x *target, config informer.InformerConfig) controller.StorelessResource {
 	w.Helper()
 	if config.ListerWatcher == nil {
-		config.ListerWatcher = w.lister()
+		config.ListerWatcher = w.Lister()
 	}
 	return controller.NewStorelessResource("pods", config, x.Upsert, x.Delete)
 }
@@ -51,16 +50,16 @@ func TestStorelessUpsertAndDelete(t *testing.T) {
 		require.Equal(w, []string{"upsert a/1=1", "upsert a/2=1"}, x.told())
 		require.Equal(w, w.ResourceVersion(), c.LastSyncResourceVersion())
 
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		synctest.Wait()
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		w.create("b/3")
 		synctest.Wait()
 		require.Equal(w, []string{"upsert a/1=2", "delete a/1=2", "upsert b/3=1"}, x.told())
 
 		version, _, err := storage.GetByKey("a/2")
 		require.NoError(w, err)
-		w.unseen(func() { w.remove("a/2") })
+		w.unseen(func() { w.DeletePods("a/2") })
 		time.Sleep(5 * time.Minute)
 		require.Equal(w, []string{fmt.Sprintf("delete a/2=rv%v", version)}, x.told())
 		require.Equal(w, w.has(), x.has())
@@ -82,7 +81,7 @@ func TestStorelessAcknowledgesWhatIsDone(t *testing.T) {
 		require.False(w, known)
 		require.Equal(w, 1, storage.Len(), "others go on")
 		require.False(w, c.HasSynced())
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		time.Sleep(time.Minute)
 		require.True(w, c.HasSynced())
 		require.Equal(w, 2, storage.Len())
@@ -112,7 +111,7 @@ func TestStorelessGivesUp(t *testing.T) {
 		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage})})()
 		time.Sleep(time.Minute)
 		require.Empty(w, x.told())
-		w.update("a/1", "2")
+		w.UpdatePod("a/1", "2")
 		time.Sleep(time.Minute)
 		require.Equal(w, []string{"upsert a/1=2"}, x.told())
 	})
@@ -155,8 +154,8 @@ func TestStorelessRunsAgain(t *testing.T) {
 		synctest.Wait()
 		stop()
 		x.told()
-		w.update("a/3", "2")
-		w.remove("a/1")
+		w.UpdatePod("a/3", "2")
+		w.DeletePods("a/1")
 		stop = start(c)
 		synctest.Wait()
 		require.ElementsMatch(w, []string{"upsert a/2=1", "upsert a/3=2", "delete a/1=rv2"}, x.told())
@@ -179,22 +178,18 @@ func TestStorelessStops(t *testing.T) {
 			return nil
 		}}
 		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{})}
-		ctx, cancel := context.WithCancel(context.Background())
-		returned := make(chan struct{})
-		go func() {
-			defer close(returned)
-			c.RunWithContext(ctx)
-		}()
+		stop := start(c)
 		synctest.Wait()
-		cancel()
+		var returned atomic.Bool
+		var stopping sync.WaitGroup
+		stopping.Go(func() {
+			stop()
+			returned.Store(true)
+		})
 		synctest.Wait()
-		select {
-		case <-returned:
-			t.Fatal("Run has returned before Upsert did")
-		default:
-		}
+		require.False(w, returned.Load(), "Run has returned before Upsert did")
 		close(busy)
-		<-returned
+		stopping.Wait()
 		require.Len(w, x.told(), 1)
 		require.False(w, c.HasSynced())
 		defer start(c)()
@@ -240,10 +235,10 @@ func TestStorelessRawObjects(t *testing.T) {
 			kinds = append(kinds, "raw of value "+valueOf(&decoded))
 			return nil
 		}
-		config := informer.InformerConfig{ListerWatcher: w.lister(), ExampleObject: &informer.RawObject{}}
+		config := informer.InformerConfig{ListerWatcher: w.Lister(), ExampleObject: &informer.RawObject{}}
 		stop := start(&controller.Controller{Resource: controller.NewStorelessResource("pods", config, kind, kind)})
 		synctest.Wait()
-		w.unseen(func() { w.remove("a/1") })
+		w.unseen(func() { w.DeletePods("a/1") })
 		time.Sleep(5 * time.Minute)
 		stop()
 		require.Equal(w, []string{"raw of value 1", "*v1.PartialObjectMetadata"}, kinds)
@@ -314,7 +309,7 @@ func (e *initialEvents) write(w http.ResponseWriter, event string) {
 }
 
 func eventOf(change, name, rv, value string) string {
-	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","value":%q,"metadata":{"namespace":"a","name":%q,"uid":"u%s","resourceVersion":%q}}}`, change, value, name, name, rv)
+	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","data":%q,"metadata":{"namespace":"a","name":%q,"uid":"u%s","resourceVersion":%q}}}`, change, value, name, name, rv)
 }
 
 const endBookmark = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`
@@ -377,17 +372,12 @@ func TestHeldDeleteOfAnInformerWithMaxAttempts(t *testing.T) {
 
 // unversioned lists one pod, without a resource version for the list, and watches in vain.
 func unversioned() cache.ListerWatcher {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			there := object("a/1", "1")
-			there.SetResourceVersion("1")
-			return &unstructured.UnstructuredList{
-				Object: map[string]interface{}{"apiVersion": "v1", "kind": "PodList"},
-				Items:  []unstructured.Unstructured{*there},
-			}, nil
-		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-	}
+	there := harness.Object(pods, "a/1", "1")
+	there.SetResourceVersion("1")
+	return harness.Script{
+		List:  harness.Listing("", there),
+		Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}.LW()
 }
 
 // A list without a resource version is a complete list too.
@@ -397,11 +387,8 @@ func TestStorelessDeletesAfterAListWithoutAVersion(t *testing.T) {
 			return w.storeless(x, informer.InformerConfig{ListerWatcher: unversioned(), Storage: storage})
 		},
 		"HandlerResource": func(w *world, x *target, storage *informer.ResourceVersionStorage) controller.Resource {
-			shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: unversioned()})
-			ctx, cancel := context.WithCancel(w.Context())
-			ended := make(chan struct{})
-			go func() { defer close(ended); shared.RunWithContext(ctx) }()
-			w.Cleanup(func() { cancel(); <-ended })
+			shared := harness.Share(w.World, informer.InformerConfig{ListerWatcher: unversioned()})
+			w.Cleanup(harness.Start(shared.RunWithContext))
 			return controller.NewHandlerResource(shared, informer.HandlerConfig{Storage: storage}, x.Upsert, x.Delete)
 		},
 	} {
@@ -458,9 +445,9 @@ func TestStorelessGoesOnFromACheckpoint(t *testing.T) {
 		s := &harness.MemoryCheckpoint{}
 		stop := start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Checkpoint: s}), MaxRetries: -1})
 		synctest.Wait()
-		w.update("a/2", "2")
-		w.remove("a/3")
-		w.update("a/1", "2")
+		w.UpdatePod("a/2", "2")
+		w.DeletePods("a/3")
+		w.UpdatePod("a/1", "2")
 		time.Sleep(5 * time.Minute)
 		require.Equal(w, map[string]string{"a/1": "2", "a/2": "1", "a/3": "1"}, x.has())
 		left := s.Killed()
@@ -540,8 +527,8 @@ func (w *world) change(random *rand.Rand) {
 	case !exists:
 		w.create(key)
 	case random.IntN(3) == 0:
-		w.remove(key)
+		w.DeletePods(key)
 	default:
-		w.update(key, value)
+		w.UpdatePod(key, value)
 	}
 }
