@@ -3,7 +3,6 @@ package factory_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +16,7 @@ import (
 // though one in four hangs, one in four refuses connections and one in four forbids; and the others
 // sync as if there were no more of them.
 func TestCallsTakeNoTimeWithManyClusters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		var servers []*informertest.Server
 		every := informertest.Match{Verbs: []string{"list", "watch", "watch-list", "get"}}
 		for _, fault := range []*informertest.Fault{nil, {Match: every, Effect: informertest.Hang()}, {Effect: informertest.Refuse()}, {Match: every, Effect: informertest.Status(403)}} {
@@ -29,7 +28,6 @@ func TestCallsTakeNoTimeWithManyClusters(t *testing.T) {
 			}
 			servers = append(servers, s)
 		}
-		f := factory.New()
 		told := &tally{}
 		budget := informer.NewBudget(16 << 20)
 		var leases []*factory.Lease[informer.ResourceVersionInformer]
@@ -71,6 +69,5 @@ func TestCallsTakeNoTimeWithManyClusters(t *testing.T) {
 		require.Less(t, time.Since(begin), time.Second)
 		require.Empty(t, f.Statuses())
 		require.Zero(t, budget.InUse())
-		f.Shutdown()
 	})
 }

@@ -28,9 +28,7 @@ func TestConditionsOfAllKindsOfInformers(t *testing.T) {
 		"unavailable": {informertest.Fault{Effect: informertest.Status(503)}, informer.ReasonServerUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-				f := factory.New()
-				defer f.Shutdown()
+			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 				shared, versions := each(t, f, s, pods)
 				objects, err := f.Acquire(pods, factory.InformerOptions{Namespace: "default", InformerType: factory.DynamicInformer}, func() cache.SharedIndexInformer {
 					lws, err := informer.NewDynamicListerWatcherFactory(s.Config())
@@ -94,9 +92,7 @@ func TestSecretsAreMaskedInTheStatusOfClientGosInformers(t *testing.T) {
 			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":401,"reason":"Unauthorized","message":"Bearer %s is unknown"}`, planted)
 		})
 	}
-	bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
-		defer f.Shutdown()
+	bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		shared, versions := each(t, f, s, pods)
 		f.Start(nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -20,12 +20,11 @@ import (
 
 // A client with no server behind it, as client-go's fakes are, will do, for informers of any kind.
 func TestFakeClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		pod := func(name string) *corev1.Pod {
 			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 		}
 		client := fake.NewClientset(pod("web"))
-		f := factory.New()
 		shared, err := f.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
 			return informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()
 		})
@@ -58,6 +57,5 @@ func TestFakeClient(t *testing.T) {
 		for _, status := range []factory.Status{shared.Status(), versions.Status()} {
 			require.Equal(t, informer.PhaseWatching, status.Phase, "%v", status)
 		}
-		f.Shutdown()
 	})
 }

@@ -65,8 +65,7 @@ func TestFirstTransformWins(t *testing.T) { // S2-03
 }
 
 func TestStartStartsEachOnce(t *testing.T) { // S2-04
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		a, b, late := newStub(), newStub(), newStub()
 		one := f.InformerFor(pods, factory.InformerOptions{}, always(a))
 		f.InformerFor(configMaps, factory.InformerOptions{}, always(b))
@@ -96,8 +95,7 @@ func TestStartStartsEachOnce(t *testing.T) { // S2-04
 }
 
 func TestWaitForCacheSync(t *testing.T) { // S2-05
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		require.True(t, f.WaitForCacheSync(nil), "no informer at all")
 		a, b := newStub(), newStub()
 		one := f.InformerFor(pods, factory.InformerOptions{}, always(a))
@@ -150,8 +148,7 @@ func TestNothingRunsAfterStartWithClosedChannel(t *testing.T) { // S2-05
 }
 
 func TestShutdown(t *testing.T) { // S2-06
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		a, late := newStub(), newStub()
 		a.linger = make(chan struct{})
 		f.InformerFor(pods, factory.InformerOptions{}, always(a))
@@ -185,13 +182,11 @@ func TestShutdown(t *testing.T) { // S2-06
 		close(a.linger)
 		calls.Wait()
 		f.Shutdown()
-		f.Shutdown()
 	})
 }
 
 func TestBugA_StoppedInformerIsNotGivenOutAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		first, second := newStub(), newStub()
 		stop := make(chan struct{})
 		dead := f.InformerFor(pods, factory.InformerOptions{}, always(first))
@@ -211,14 +206,12 @@ func TestBugA_StoppedInformerIsNotGivenOutAgain(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, 1, second.under.Load())
 		close(stop)
-		f.Shutdown()
 	})
 }
 
 // So it is with one that others ran, and the factory has not started.
 func TestInformerThatOthersRanIsNotGivenOutAgain(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		first := f.InformerFor(pods, factory.InformerOptions{}, dynamicFunc(t, s, pods))
 		lease, err := f.Acquire(pods, factory.InformerOptions{}, never(t))
 		require.NoError(t, err)
@@ -232,7 +225,6 @@ func TestInformerThatOthersRanIsNotGivenOutAgain(t *testing.T) {
 		second.Start(nil)
 		require.True(t, f.WaitForCacheSync(nil))
 		require.Len(t, f.Statuses(), 1)
-		f.Shutdown()
 	})
 }
 

@@ -137,9 +137,8 @@ func liveHeap() int64 {
 
 // The factory adds one goroutine to each informer, to run it, and one to each stop channel.
 func TestGoroutines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		before := runtime.NumGoroutine()
-		f := factory.New()
 		for n := range 1000 {
 			f.InformerFor(pods, factory.InformerOptions{Cluster: fmt.Sprint(n)}, newStubFunc)
 		}
@@ -148,6 +147,5 @@ func TestGoroutines(t *testing.T) {
 		synctest.Wait()
 		require.LessOrEqual(t, runtime.NumGoroutine(), before+1001)
 		close(stop)
-		f.Shutdown()
 	})
 }

@@ -21,9 +21,14 @@ func acquire(t require.TestingT, f *factory.Factory, i cache.SharedIndexInformer
 	return lease
 }
 
+func started(t require.TestingT, f *factory.Factory, i cache.SharedIndexInformer) *factory.Lease[cache.SharedIndexInformer] {
+	lease := acquire(t, f, i)
+	require.NoError(t, lease.Start())
+	return lease
+}
+
 func TestLastReleaseEndsTheInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		s := newStub()
 		a, b := acquire(t, f, s), acquire(t, f, newStub())
 		require.Same(t, s, b.Informer)
@@ -53,7 +58,6 @@ func TestLastReleaseEndsTheInformer(t *testing.T) {
 		require.Same(t, again, c.Informer)
 		require.NoError(t, c.Start())
 		ends(t, c.Release(), "the release of the next")
-		f.Shutdown()
 	})
 }
 
@@ -84,8 +88,7 @@ func TestReleaseOfWhatWasNeverStarted(t *testing.T) {
 // An informer that hangs in its end holds up only those who wait for that: the next informer of its
 // key is there at once. If it keeps versions, it runs when the former has ended.
 func TestNextResourceVersionInformerRunsAfterTheFormer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		hanging, next, third := newStub(), newStub(), newStub()
 		hanging.linger = make(chan struct{})
 		start := func(s *stub) *factory.Lease[informer.ResourceVersionInformer] {
@@ -111,37 +114,30 @@ func TestNextResourceVersionInformerRunsAfterTheFormer(t *testing.T) {
 		require.EqualValues(t, 1, third.under.Load())
 		require.Zero(t, next.began.Load())
 		ends(t, c.Release(), "the release")
-		f.Shutdown()
 	})
 }
 
 // Others share nothing, and need not wait.
 func TestNextInformerRunsBesideTheFormer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		hanging, next := newStub(), newStub()
 		hanging.linger = make(chan struct{})
-		a := acquire(t, f, hanging)
-		require.NoError(t, a.Start())
+		a := started(t, f, hanging)
 		synctest.Wait()
 		ended := a.Release()
-		b := acquire(t, f, next)
-		require.NoError(t, b.Start())
+		b := started(t, f, next)
 		synctest.Wait()
 		require.True(t, isOpen(ended))
 		require.EqualValues(t, 1, next.under.Load())
 		ends(t, b.Release(), "the release")
 		close(hanging.linger)
-		f.Shutdown()
 	})
 }
 
 func TestReleaseKeepsWhatInformerForHasGivenOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		s := newStub()
-		a := acquire(t, f, s)
-		require.NoError(t, a.Start())
+		a := started(t, f, s)
 		f.InformerFor(pods, factory.InformerOptions{}, never(t))
 		ends(t, a.Release(), "the release")
 		synctest.Wait()
@@ -153,8 +149,7 @@ func TestReleaseKeepsWhatInformerForHasGivenOut(t *testing.T) {
 }
 
 func TestStopEndsAnInformerWhoeverUsesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		s, other := newStub(), newStub()
 		a, b := acquire(t, f, s), acquire(t, f, s)
 		f.InformerFor(configMaps, factory.InformerOptions{}, always(other))
@@ -172,21 +167,18 @@ func TestStopEndsAnInformerWhoeverUsesIt(t *testing.T) {
 		ends(t, f.Stop(a.Key()), "the stop of no informer")
 
 		again := newStub()
-		c := acquire(t, f, again)
-		require.NoError(t, c.Start())
+		c := started(t, f, again)
 		ends(t, a.Release(), "the release after the stop")
 		ends(t, b.Release(), "the release after the stop")
 		synctest.Wait()
 		require.EqualValues(t, 1, again.under.Load(), "leases of the former are none of the next")
 		ends(t, c.Release(), "the release")
 		close(stop)
-		f.Shutdown()
 	})
 }
 
 func TestStopCluster(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		in := func(cluster string, s *stub) {
 			for _, resource := range []factory.InformerOptions{{Cluster: cluster}, {Cluster: cluster, Namespace: "x"}} {
 				f.InformerFor(pods, resource, always(&stub{SharedIndexInformer: s, synced: make(chan struct{})}))
@@ -219,15 +211,13 @@ func TestStopWaitsForTheFormer(t *testing.T) {
 		"the cluster": func(f *factory.Factory, _ factory.Key) <-chan struct{} { return f.StopCluster("") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := factory.New()
+			alone(t, func(t *testing.T, f *factory.Factory) {
 				former, channel := newStub(), make(chan struct{})
 				former.linger = make(chan struct{})
 				f.InformerFor(pods, factory.InformerOptions{}, always(former)).Start(channel)
 				synctest.Wait()
 				close(channel)
-				next := acquire(t, f, newStub())
-				require.NoError(t, next.Start())
+				next := started(t, f, newStub())
 				synctest.Wait()
 				ended := stop(f, next.Key())
 				ends(t, next.Done(), "the end of the next one")
@@ -235,15 +225,13 @@ func TestStopWaitsForTheFormer(t *testing.T) {
 				require.True(t, isOpen(ended), "the former hangs")
 				close(former.linger)
 				ends(t, ended, "the stop")
-				f.Shutdown()
 			})
 		})
 	}
 }
 
 func TestStartOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		s, other := newStub(), newStub()
 		key := acquire(t, f, s).Key()
 		f.InformerFor(configMaps, factory.InformerOptions{}, always(other))
@@ -268,11 +256,9 @@ func TestStartOne(t *testing.T) {
 
 // Shutdown ends what has no stop channel.
 func TestShutdownEndsLeasesAndWaitsForTheRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		leased, held := newStub(), newStub()
-		a := acquire(t, f, leased)
-		require.NoError(t, a.Start())
+		a := started(t, f, leased)
 		ctx, stop := context.WithCancel(t.Context())
 		f.InformerFor(configMaps, factory.InformerOptions{}, always(held))
 		f.StartWithContext(ctx)
@@ -294,15 +280,14 @@ func TestShutdownEndsLeasesAndWaitsForTheRest(t *testing.T) {
 // So does Shutdown if another informer has taken the place of one whose users have all left, and one
 // of them has not released its lease.
 func TestShutdownEndsAnInformerThatWasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		left := newStub()
 		a := acquire(t, f, left)
 		ctx, leave := context.WithCancel(t.Context())
 		require.NoError(t, a.StartUntil(ctx))
 		synctest.Wait()
 		leave()
-		require.NoError(t, acquire(t, f, newStub()).Start())
+		started(t, f, newStub())
 		synctest.Wait()
 		require.EqualValues(t, 1, left.under.Load())
 		patience, giveUp := context.WithTimeout(t.Context(), time.Hour)
@@ -315,8 +300,7 @@ func TestShutdownEndsAnInformerThatWasLeft(t *testing.T) {
 
 // A stop channel costs a goroutine only while an informer runs with it.
 func TestStopChannelThatIsNeverClosedLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		for range 10 {
 			a := acquire(t, f, newStub())
 			f.Start(make(chan struct{}))
@@ -327,8 +311,7 @@ func TestStopChannelThatIsNeverClosedLeavesNothing(t *testing.T) {
 
 // An informer that ended by its stop channel is remembered while it is leased, and no longer.
 func TestEndedInformerIsForgottenWithItsLastLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		a := acquire(t, f, newStub())
 		stop := make(chan struct{})
 		f.Start(stop)
@@ -339,14 +322,12 @@ func TestEndedInformerIsForgottenWithItsLastLease(t *testing.T) {
 		ends(t, a.Release(), "the release")
 		require.True(t, f.WaitForCacheSync(nil))
 		require.Empty(t, f.Statuses())
-		f.Shutdown()
 	})
 }
 
 // One without leases is remembered until its key is asked for again, or it is stopped.
 func TestEndedInformerIsForgottenWhenToldTo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		opts := factory.InformerOptions{Cluster: "east"}
 		for n, forget := range []func() <-chan struct{}{
 			func() <-chan struct{} { return f.StopCluster("east") },
@@ -372,25 +353,21 @@ func TestEndedInformerIsForgottenWhenToldTo(t *testing.T) {
 			require.Empty(t, f.Statuses())
 			require.True(t, f.WaitForCacheSync(nil))
 		}
-		f.Shutdown()
 	})
 }
 
 // Parts of a program that give an informer back do not fail others that wait for all.
 func TestReleasedInformerIsNotWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		s := newStub()
 		s.linger = make(chan struct{})
-		a := acquire(t, f, s)
-		require.NoError(t, a.Start())
+		a := started(t, f, s)
 		waited := make(chan bool)
 		go func() { waited <- f.WaitForCacheSync(nil) }()
 		synctest.Wait()
 		a.Release()
 		require.True(t, <-waited)
 		close(s.linger)
-		f.Shutdown()
 	})
 }
 

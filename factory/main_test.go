@@ -3,7 +3,6 @@ package factory_test
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -117,30 +116,26 @@ func never(t require.TestingT) factory.NewInformerFunc {
 	}
 }
 
-// bubble runs test in a synctest bubble with a simulated server in memory.
-func bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, s *informertest.Server)) {
+// alone runs test in a synctest bubble, with a factory that is shut down at its end.
+func alone(t *testing.T, test func(t *testing.T, f *factory.Factory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		opts.InMemory = true
-		s := informertest.NewServer(opts)
-		defer s.Close()
-		test(t, s)
+		f := factory.New()
+		defer f.Shutdown()
+		test(t, f)
 	})
 }
 
-// forbidden answers 403 to all that is about a resource.
-func forbidden(resource string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/api/v1/"+resource {
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(http.StatusForbidden)
-				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`))
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+// bubble is alone with a simulated server in memory.
+func bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, s *informertest.Server, f *factory.Factory)) {
+	t.Helper()
+	alone(t, func(t *testing.T, f *factory.Factory) {
+		opts.InMemory = true
+		s := informertest.NewServer(opts)
+		defer s.Close()
+		defer f.Shutdown()
+		test(t, s, f)
+	})
 }
 
 // dynamicFunc makes ordinary informers of a server.

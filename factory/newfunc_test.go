@@ -14,8 +14,7 @@ import (
 )
 
 func TestNewFuncRunsOnceForAllWhoAskAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		var calls atomic.Int32
 		slow := make(chan struct{})
 		newFunc := func() cache.SharedIndexInformer {
@@ -57,8 +56,7 @@ func TestFailedNewFuncIsTriedByTheNext(t *testing.T) {
 		"goexit": func() cache.SharedIndexInformer { runtime.Goexit(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := factory.New()
+			alone(t, func(t *testing.T, f *factory.Factory) {
 				fails := make(chan struct{})
 				var first, others sync.WaitGroup
 				var panicked atomic.Value

@@ -16,10 +16,9 @@ import (
 func TestNothingWaitsForAServer(t *testing.T) {
 	for _, effect := range []informertest.Effect{informertest.Hang(), informertest.Refuse(), informertest.Reset(), informertest.Status(503), informertest.Status(403), informertest.Slow(1)} {
 		t.Run(effect.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 				create(t, s, pods, "web")
 				s.Inject(informertest.Fault{Effect: effect})
-				f := factory.New()
 				begin := time.Now()
 				opts := factory.InformerOptions{Cluster: "dead"}
 				var ended []<-chan struct{}
@@ -48,7 +47,6 @@ func TestNothingWaitsForAServer(t *testing.T) {
 					ends(t, ended, "a stop")
 				}
 				require.Empty(t, f.Statuses())
-				f.Shutdown()
 			})
 		})
 	}
@@ -57,10 +55,8 @@ func TestNothingWaitsForAServer(t *testing.T) {
 // An informer that keeps versions goes on where the former of its key has ended, if newFunc brings
 // its storage along.
 func TestNextInformerGoesOnFromTheStorage(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		create(t, s, pods, "one")
-		f := factory.New()
-		defer f.Shutdown()
 		told := &tally{}
 		config := versionsConfig(t, s, pods, told)
 		config.Storage = informer.NewResourceVersionStorage()
@@ -78,10 +74,8 @@ func TestNextInformerGoesOnFromTheStorage(t *testing.T) {
 
 // NewFunc may also return the very informer that has ended: it can run again.
 func TestResourceVersionInformerRunsAgain(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		create(t, s, pods, "one")
-		f := factory.New()
-		defer f.Shutdown()
 		told := &tally{}
 		same := versionsFunc(t, s, pods, told)()
 		for round := range int32(3) {
@@ -97,9 +91,7 @@ func TestResourceVersionInformerRunsAgain(t *testing.T) {
 }
 
 func TestResourceVersionInformerIsShared(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
-		defer f.Shutdown()
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		a, err := f.AcquireResourceVersion(pods, factory.InformerOptions{LabelSelector: "a=1,b=2"}, versionsFunc(t, s, pods, &tally{}))
 		require.NoError(t, err)
 		b, err := f.AcquireResourceVersion(pods, factory.InformerOptions{LabelSelector: "b=2,a=1", InformerType: factory.MetadataInformer}, neverVersions(t))

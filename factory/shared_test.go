@@ -31,10 +31,8 @@ func watches(s *informertest.Server) (n int) {
 }
 
 func TestUsersShareAResourceVersionInformer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		create(t, s, pods, "one")
-		f := factory.New()
-		defer f.Shutdown()
 		config := sharedConfig(t, s)
 		config.ListMode = informer.ListModePaged
 		a := f.ResourceVersionInformerFor(pods, factory.InformerOptions{LabelSelector: ""}, config)
@@ -71,10 +69,8 @@ func TestUsersShareAResourceVersionInformer(t *testing.T) {
 // The last release ends the informer, its handlers and its watch; the next request gets another
 // one, without handlers.
 func TestTheLastReleaseEndsASharedInformer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		create(t, s, pods, "one")
-		f := factory.New()
-		defer f.Shutdown()
 		var before *informer.SharedResourceVersionInformer
 		for range 3 {
 			told := &tally{}
@@ -107,10 +103,8 @@ func TestTransformOfASharedInformer(t *testing.T) {
 			return obj, nil
 		}
 	}
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		create(t, s, pods, "one")
-		f := factory.New()
-		defer f.Shutdown()
 		own := sharedConfig(t, s)
 		own.Transform = label("configuration")
 		opts := factory.InformerOptions{ObjectTransform: label("options"), TransformName: "label"}

@@ -27,19 +27,29 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
+// eachTold asks for an informer of each kind, which counts what it is told.
+func eachTold(t *testing.T, f *factory.Factory, s *informertest.Server, gvr schema.GroupVersionResource) (
+	shared *factory.Lease[cache.SharedIndexInformer], versions *factory.Lease[informer.ResourceVersionInformer], sharedTold, told *tally,
+) {
+	sharedTold, told = &tally{}, &tally{}
+	shared, err := f.Acquire(gvr, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, gvr))
+	require.NoError(t, err)
+	_, err = shared.Informer.AddEventHandler(sharedTold)
+	require.NoError(t, err)
+	versions, err = f.AcquireResourceVersion(gvr, factory.InformerOptions{}, versionsFunc(t, s, gvr, told))
+	require.NoError(t, err)
+	return shared, versions, sharedTold, told
+}
+
 // each asks for an informer of each kind.
 func each(t *testing.T, f *factory.Factory, s *informertest.Server, gvr schema.GroupVersionResource) (shared, versions func() factory.Status) {
-	a, err := f.Acquire(gvr, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, gvr))
-	require.NoError(t, err)
-	b, err := f.AcquireResourceVersion(gvr, factory.InformerOptions{}, versionsFunc(t, s, gvr, &tally{}))
-	require.NoError(t, err)
+	a, b, _, _ := eachTold(t, f, s, gvr)
 	return a.Status, b.Status
 }
 
 func TestWaitSaysWhatHasNotSyncedAndWhy(t *testing.T) {
-	bubble(t, informertest.Options{Wrap: forbidden("configmaps")}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
-		defer f.Shutdown()
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
+		s.Inject(informertest.Fault{Match: informertest.Match{Resource: configMaps}, Effect: informertest.Status(403)})
 		each(t, f, s, pods)
 		each(t, f, s, configMaps)
 		f.InformerFor(pods, factory.InformerOptions{Namespace: "unstarted"}, newStubFunc)
@@ -85,8 +95,7 @@ func TestWaitSaysWhatHasNotSyncedAndWhy(t *testing.T) {
 }
 
 func TestStatusOfWhatHasEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.New()
+	alone(t, func(t *testing.T, f *factory.Factory) {
 		synced, unsynced := newStub(), newStub()
 		close(synced.synced)
 		f.InformerFor(pods, factory.InformerOptions{}, always(synced))
@@ -109,9 +118,8 @@ func TestStatusOfWhatHasEnded(t *testing.T) {
 
 // What an informer failed with when it ended is remembered, and what was over by then is not.
 func TestStatusOfWhatHasEndedFailing(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		for _, healed := range []bool{false, true} {
-			f := factory.New()
+	for _, healed := range []bool{false, true} {
+		bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 			shared, versions := each(t, f, s, pods)
 			heal := s.Inject(informertest.Fault{Effect: informertest.Status(403)})
 			ctx, stop := context.WithCancel(t.Context())
@@ -136,15 +144,13 @@ func TestStatusOfWhatHasEndedFailing(t *testing.T) {
 					require.Equal(t, began, status.FailingSince)
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // A failure is over when the resource version moves on.
 func TestStatusAfterATrouble(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
-		defer f.Shutdown()
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		shared, versions := each(t, f, s, pods)
 		f.Start(nil)
 		require.True(t, f.WaitForCacheSync(t.Context().Done()))
@@ -172,17 +178,9 @@ func TestStatusAfterATrouble(t *testing.T) {
 
 // A custom resource may come after its informer, go, and come again.
 func TestCustomResourceComesAndGoes(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		s.RemoveResource(widgets)
-		f := factory.New()
-		defer f.Shutdown()
-		sharedTold, told := &tally{}, &tally{}
-		shared, err := f.Acquire(widgets, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, widgets))
-		require.NoError(t, err)
-		_, err = shared.Informer.AddEventHandler(sharedTold)
-		require.NoError(t, err)
-		versions, err := f.AcquireResourceVersion(widgets, factory.InformerOptions{}, versionsFunc(t, s, widgets, told))
-		require.NoError(t, err)
+		shared, versions, sharedTold, told := eachTold(t, f, s, widgets)
 		f.Start(nil)
 		notThere := func() {
 			t.Helper()
@@ -217,18 +215,10 @@ func TestCustomResourceComesAndGoes(t *testing.T) {
 
 // When nothing was there to tell that a custom resource went, handlers are told when it is back.
 func TestCustomResourceGoesUnseen(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
-		f := factory.New()
-		defer f.Shutdown()
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
 		create(t, s, widgets, "old")
 		create(t, s, widgets, "both")
-		sharedTold, told := &tally{}, &tally{}
-		shared, err := f.Acquire(widgets, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, widgets))
-		require.NoError(t, err)
-		_, err = shared.Informer.AddEventHandler(sharedTold)
-		require.NoError(t, err)
-		versions, err := f.AcquireResourceVersion(widgets, factory.InformerOptions{}, versionsFunc(t, s, widgets, told))
-		require.NoError(t, err)
+		shared, versions, sharedTold, told := eachTold(t, f, s, widgets)
 		f.Start(nil)
 		require.True(t, f.WaitForCacheSync(nil))
 		synctest.Wait()
@@ -256,9 +246,8 @@ func TestCustomResourceGoesUnseen(t *testing.T) {
 func TestWatchErrorHandlerOfNewFunc(t *testing.T) {
 	for _, notes := range []bool{false, true} {
 		t.Run(fmt.Sprint("notes ", notes), func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: forbidden("pods")}, func(t *testing.T, s *informertest.Server) {
-				f := factory.New()
-				defer f.Shutdown()
+			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {
+				s.Inject(informertest.Fault{Effect: informertest.Status(403)})
 				var calls atomic.Int32
 				lease, err := f.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
 					i := dynamicFunc(t, s, pods)()
