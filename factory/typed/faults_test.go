@@ -133,8 +133,7 @@ func losesNothing(t *testing.T, s *informertest.Server, text string, opts oracle
 		relist(s, func() {
 			require.NoError(t, s.Delete(pods, "default", "old-1"))
 			create(t, s, "old-1")
-			_, err := s.Update(pods, pod("old-2", "app", "web"))
-			require.NoError(t, err)
+			change(t, s, "old-2", "app", "web")
 			require.NoError(t, s.Delete(pods, "default", "old-3"))
 		})
 		create(t, s, "old-3")
@@ -151,8 +150,7 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 		create(t, s, "same")
 		create(t, s, "changes")
 		backup := s.Backup()
-		_, err := s.Update(pods, pod("changes", "state", "before"))
-		require.NoError(t, err)
+		change(t, s, "changes", "state", "before")
 		create(t, s, "more")
 		f := over(s)
 		lister := f.Core().V1().Pods().Lister().Pods("default")
@@ -161,8 +159,7 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 		require.NoError(t, err)
 		heal := s.Inject(informertest.Fault{Effect: informertest.Refuse()})
 		s.Restore(backup)
-		_, err = s.Update(pods, pod("changes", "state", "after"))
-		require.NoError(t, err)
+		change(t, s, "changes", "state", "after")
 		heal()
 		time.Sleep(time.Minute)
 		// A watch from a version that is yet to come is silent: client-go does not notice. It does
@@ -218,8 +215,7 @@ func TestTransformMeetsNoReader(t *testing.T) {
 		}()
 		for n := range 5 {
 			relist(s, func() {
-				_, err := s.Update(pods, pod("pod-0", "n", fmt.Sprint(n)))
-				require.NoError(t, err)
+				change(t, s, "pod-0", "n", fmt.Sprint(n))
 			})
 		}
 		create(t, s, "watched")
@@ -250,8 +246,7 @@ func TestTransformThatFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"default/good", "default/other"}, keys(i))
 		require.IsType(t, &metav1.PartialObjectMetadata{}, i.GetStore().List()[0])
-		_, err := s.Update(pods, pod("other", "bad", "yes")) // lost, as with client-go
-		require.NoError(t, err)
+		change(t, s, "other", "bad", "yes")                    // lost, as with client-go
 		require.NoError(t, s.Delete(pods, "default", "other")) // not lost
 		require.NoError(t, s.Delete(pods, "default", "ugly"))
 		time.Sleep(time.Minute)

@@ -62,22 +62,14 @@ func TestSelectorsAreInTheKey(t *testing.T) {
 		create(t, s, "web", "app", "web")
 		create(t, s, "db", "app", "db")
 		registry := factory.New()
-		stop := make(chan struct{})
-		var factories []*typed.Factory
 		for selector, want := range map[string][]string{"app=web": {"default/web"}, "app=db": {"default/db"}, "": {"default/web", "default/db"}} {
 			f := over(s, typed.WithFactory(registry), typed.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
 			i := f.Core().V1().Pods().Informer()
-			f.Start(stop)
-			synced(t, f)
+			defer started(t, f)()
 			require.ElementsMatch(t, want, keys(i))
-			factories = append(factories, f)
 		}
 		time.Sleep(time.Second)
 		require.Equal(t, 3, watches(s))
-		close(stop)
-		for _, f := range factories {
-			f.Shutdown()
-		}
 	})
 }
 
@@ -138,11 +130,11 @@ func TestOneInformerIsStoppedAndRestarted(t *testing.T) {
 		require.Len(t, keys(first), 1)
 
 		// The same by leases: what is no longer leased ends, and the next request gets another one.
-		lease, err := f.Acquire(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+		lease, err := f.Acquire(nodes)
 		require.NoError(t, err)
 		require.NoError(t, lease.Start())
 		<-lease.Release()
-		lease, err = f.Acquire(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+		lease, err = f.Acquire(nodes)
 		require.NoError(t, err)
 		require.NoError(t, lease.Start())
 		require.True(t, registry.WaitForCacheSync(nil))
@@ -159,11 +151,9 @@ func TestFactoryStartsAgain(t *testing.T) {
 		create(t, s, "one")
 		f := typed.New(client(t, s), 0)
 		for range 3 {
-			ctx, cancel := context.WithCancel(t.Context())
 			i := f.Core().V1().Pods().Informer()
 			told := handles(t, i)
-			f.StartWithContext(ctx)
-			synced(t, f)
+			cancel := follows(t, f)
 			synctest.Wait()
 			require.EqualValues(t, 1, told.added.Load())
 			cancel()
@@ -178,13 +168,13 @@ func TestFactoryStartsAgain(t *testing.T) {
 func TestNewFuncMayAskTheFactory(t *testing.T) {
 	f := typed.New(fake.NewClientset(), time.Hour)
 	defer f.Shutdown()
-	var nodes cache.SharedIndexInformer
+	var asked cache.SharedIndexInformer
 	got := f.InformerFor(&corev1.Pod{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		require.Equal(t, time.Hour, resync)
-		nodes = f.Core().V1().Nodes().Informer()
+		asked = f.Core().V1().Nodes().Informer()
 		return coreinformers.NewPodInformer(c, "default", resync, nil)
 	})
-	require.NotNil(t, nodes)
+	require.NotNil(t, asked)
 	// The first newFunc counts, as in client-go: that of a user for the accessors too.
 	require.Same(t, got, f.InformerFor(&corev1.Pod{}, nil))
 	require.Same(t, got.GetStore(), f.Core().V1().Pods().Informer().GetStore())

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -92,8 +91,6 @@ func TestStatusOfWhatFails(t *testing.T) {
 	})
 }
 
-var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-
 // An object that cannot be decoded is left out and reported, and takes nothing away; when it has
 // gone, all is well.
 func TestObjectThatIsNotOfItsType(t *testing.T) {
@@ -142,8 +139,7 @@ func TestTransformThatPanics(t *testing.T) {
 		time.Sleep(time.Second)
 		create(t, s, "bad", "bad", "yes")
 		time.Sleep(time.Minute)
-		_, err := s.Update(pods, pod("bad"))
-		require.NoError(t, err)
+		change(t, s, "bad")
 		s.Compact()
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"default/bad"}, keys(i))

@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,8 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
 // bubble runs test in a synctest bubble with a simulated server in memory.
@@ -72,6 +74,11 @@ func create(t require.TestingT, s *informertest.Server, name string, labels ...s
 	require.NoError(t, err)
 }
 
+func change(t require.TestingT, s *informertest.Server, name string, labels ...string) {
+	_, err := s.Update(pods, pod(name, labels...))
+	require.NoError(t, err)
+}
+
 // synced fails if the informers of f have not synced soon. In a bubble the time is virtual.
 func synced(t require.TestingT, f typed.SharedInformerFactory) {
 	late := make(chan struct{})
@@ -91,6 +98,14 @@ func started(t require.TestingT, f typed.SharedInformerFactory) (stop func()) {
 		close(stopped)
 		f.Shutdown()
 	}
+}
+
+// follows starts a factory until cancel, which waits for nothing, and waits until it has synced.
+func follows(t *testing.T, f typed.SharedInformerFactory) (cancel context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f.StartWithContext(ctx)
+	synced(t, f)
+	return cancel
 }
 
 // keys are those of the objects of an informer.

@@ -89,8 +89,7 @@ func TestListersOverAnObjectCache(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, matching, 1)
 
-			_, err = s.Update(pods, pod("two", "app", "later"))
-			require.NoError(t, err)
+			change(t, s, "two", "app", "later")
 			require.NoError(t, s.Delete(pods, "default", "one"))
 			synctest.Wait()
 			two, err := lister.Pods("default").Get("two")

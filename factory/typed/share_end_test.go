@@ -69,12 +69,9 @@ func TestRequestWhileHandlersReturnDoesNotKeepTheInformer(t *testing.T) {
 		require.False(t, runs(registry))
 
 		watched := watches(s)
-		again := make(chan struct{})
-		f.Start(again)
-		synced(t, f)
+		stop := started(t, f)
 		require.Equal(t, watched+1, watches(s))
-		close(again)
-		f.Shutdown()
+		stop()
 	})
 }
 
@@ -111,10 +108,8 @@ func TestStartRightAfterTheEndOfAContext(t *testing.T) {
 		create(t, s, "one")
 		f := over(s)
 		for range 20 {
-			ctx, cancel := context.WithCancel(t.Context())
 			i := f.Core().V1().Pods().Informer()
-			f.StartWithContext(ctx)
-			synced(t, f)
+			cancel := follows(t, f)
 			require.False(t, i.IsStopped())
 			require.Equal(t, []string{"default/one"}, keys(i))
 			cancel()
@@ -150,9 +145,7 @@ func TestNoCallAfterShutdownOfAHandlerThatWasBeingAdded(t *testing.T) {
 		require.NoError(t, keeper.Start())
 		f := over(s, typed.WithFactory(registry))
 		i := f.Core().V1().Pods().Informer()
-		ctx, cancel := context.WithCancel(t.Context())
-		f.StartWithContext(ctx)
-		synced(t, f)
+		cancel := follows(t, f)
 
 		h, calls, handled := blocking()
 		added := make(chan error, 1)
@@ -191,10 +184,9 @@ func TestShutdownWaitsForTheCallOfARemovedHandler(t *testing.T) {
 		h, calls, goOn := blocking()
 		handle, err := i.AddEventHandler(h)
 		require.NoError(t, err)
-		stop, never := make(chan struct{}), make(chan struct{})
+		stop := make(chan struct{})
 		f.Start(stop)
-		other.Start(never)
-		synced(t, other)
+		defer started(t, other)()
 		synctest.Wait()
 		require.NoError(t, i.RemoveEventHandler(handle))
 		close(stop)
@@ -208,8 +200,6 @@ func TestShutdownWaitsForTheCallOfARemovedHandler(t *testing.T) {
 		create(t, s, "three")
 		time.Sleep(time.Second)
 		require.Equal(t, last, calls.Load())
-		close(never)
-		other.Shutdown()
 	})
 }
 

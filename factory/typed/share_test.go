@@ -1,7 +1,6 @@
 package typed_test
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,10 +50,8 @@ func TestOneWatchForAllWhoShareAKey(t *testing.T) {
 		create(t, s, "one")
 		registry := factory.New()
 		one, other := over(s, typed.WithFactory(registry)), over(s, typed.WithFactory(registry))
-		ctx, cancel := context.WithCancel(t.Context())
 		first := handles(t, one.Core().V1().Pods().Informer())
-		one.StartWithContext(ctx)
-		synced(t, one)
+		cancel := follows(t, one)
 
 		pinned, err := registry.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
 			require.FailNow(t, "newFunc is called")
@@ -198,22 +195,15 @@ func TestResyncOfTheFactory(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")
 		registry := factory.New()
-		stop := make(chan struct{})
 		var told []*tally
-		var factories []*typed.Factory
 		for _, period := range []time.Duration{0, time.Minute, time.Minute} {
 			f := typed.New(client(t, s), period, typed.WithFactory(registry), typed.WithRESTConfig(s.Config()))
 			told = append(told, handles(t, f.Core().V1().Pods().Informer()))
-			f.Start(stop)
-			factories = append(factories, f)
+			defer started(t, f)()
 		}
 		time.Sleep(3*time.Minute + time.Second)
 		require.Equal(t, []int32{0, 3, 3}, []int32{told[0].updated.Load(), told[1].updated.Load(), told[2].updated.Load()})
 		require.Equal(t, 2, watches(s))
-		close(stop)
-		for _, f := range factories {
-			f.Shutdown()
-		}
 	})
 }
 

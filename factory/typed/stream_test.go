@@ -31,12 +31,8 @@ func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
 			p.Annotations = map[string]string{"transformed": p.Annotations["transformed"] + "x"}
 			return p, nil
 		}))
-		defer f.Shutdown()
-		stop := make(chan struct{})
-		defer close(stop)
 		lister := f.Core().V1().Pods().Lister().Pods("default")
-		f.Start(stop)
-		synced(t, f)
+		defer started(t, f)()
 		before := map[string]*corev1.Pod{}
 		for _, name := range []string{"same", "changed", "recreated", "deleted"} {
 			var err error
@@ -44,8 +40,7 @@ func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
 			require.NoError(t, err)
 		}
 		relist(s, func() {
-			_, err := s.Update(pods, pod("changed", "app", "web"))
-			require.NoError(t, err)
+			change(t, s, "changed", "app", "web")
 			require.NoError(t, s.Delete(pods, "default", "recreated"))
 			create(t, s, "recreated")
 			require.NoError(t, s.Delete(pods, "default", "deleted"))
