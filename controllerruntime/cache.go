@@ -182,12 +182,23 @@ func (c *objectCache) hasStarted() bool {
 	}
 }
 
+// knownKind returns one form of a kind that was asked for before, nil if it was not.
+func (c *objectCache) knownKind(key kindKey) *kind {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.kinds[key]
+}
+
+// knownMember returns the informer of a namespace in k's selection, nil before it was made.
+func (c *objectCache) knownMember(k *kind, name string) *member {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return k.members[name]
+}
+
 // kind returns one form of a kind, which is new at the first request for it.
 func (c *objectCache) kind(key kindKey) (*kind, error) {
-	c.mu.RLock()
-	k := c.kinds[key]
-	c.mu.RUnlock()
-	if k != nil {
+	if k := c.knownKind(key); k != nil {
 		return k, nil
 	}
 	made, err := c.newKind(key) // asks the server, perhaps
@@ -223,10 +234,7 @@ func (c *objectCache) members(key kindKey) ([]*member, error) {
 
 // member returns the informer of a namespace in k's selection.
 func (c *objectCache) member(k *kind, name string) (*member, error) {
-	c.mu.RLock()
-	m := k.members[name]
-	c.mu.RUnlock()
-	if m != nil {
+	if m := c.knownMember(k, name); m != nil {
 		return m, nil
 	}
 	made, err := c.newMember(k, name)
@@ -245,26 +253,16 @@ func (c *objectCache) member(k *kind, name string) (*member, error) {
 
 // kindToRead is kind, for a reader. The server is not asked for a kind that the reader may not add.
 func (c *objectCache) kindToRead(key kindKey) (*kind, error) {
-	if c.failOnMissing {
-		c.mu.RLock()
-		k := c.kinds[key]
-		c.mu.RUnlock()
-		if k == nil {
-			return nil, &cache.ErrResourceNotCached{GVK: key.gvk}
-		}
+	if c.failOnMissing && c.knownKind(key) == nil {
+		return nil, &cache.ErrResourceNotCached{GVK: key.gvk}
 	}
 	return c.kind(key)
 }
 
 // toRead returns the informer of a namespace in k's selection, synced.
 func (c *objectCache) toRead(ctx context.Context, k *kind, name string) (*member, error) {
-	if c.failOnMissing {
-		c.mu.RLock()
-		m := k.members[name]
-		c.mu.RUnlock()
-		if m == nil {
-			return nil, &cache.ErrResourceNotCached{GVK: k.gvk}
-		}
+	if c.failOnMissing && c.knownMember(k, name) == nil {
+		return nil, &cache.ErrResourceNotCached{GVK: k.gvk}
 	}
 	m, err := c.member(k, name)
 	if err != nil {
