@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rvinformer/informer/controllerruntime"
-	"github.com/rvinformer/informer/informertest"
 )
 
 // seen records what a handler is called with.
@@ -177,9 +176,7 @@ func TestWaitsEndWhenTheInformerDoes(t *testing.T) {
 		},
 	} {
 		bubbleRun(t, name, func(t *testing.T, b *bench) {
-			refuse, err := informertest.ParseFault("list,watch,watch-list 403")
-			require.NoError(t, err)
-			b.server.Inject(refuse)
+			b.inject("list,watch,watch-list 403")
 			b.start(inTwo, controllerruntime.Options{})
 			i, err := b.cache.GetInformer(t.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
 			require.NoError(t, err)
@@ -228,11 +225,9 @@ func TestCacheIsStartedOnce(t *testing.T) {
 
 func TestWaitForCacheSyncFailsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
-		refuse, err := informertest.ParseFault("list,watch,watch-list 403")
-		require.NoError(t, err)
-		b.server.Inject(refuse)
+		b.inject("list,watch,watch-list 403")
 		b.make(cache.Options{}, controllerruntime.Options{})
-		_, err = b.cache.GetInformer(t.Context(), &corev1.Pod{})
+		_, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
 		require.NoError(t, err)
 		b.begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

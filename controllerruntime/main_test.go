@@ -114,6 +114,13 @@ func (b *bench) create(resource schema.GroupVersionResource, obj client.Object) 
 	require.NoError(b, err)
 }
 
+// inject has the server do what a fault says, until heal is called.
+func (b *bench) inject(fault string) (heal func()) {
+	f, err := informertest.ParseFault(fault)
+	require.NoError(b, err)
+	return b.server.Inject(f)
+}
+
 // pods creates pods in a namespace, pod-0 and so on, all with a label "n" of their own and every
 // tenth with the label "team".
 func (b *bench) pods(namespace string, n int) {

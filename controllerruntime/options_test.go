@@ -21,7 +21,6 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controllerruntime"
-	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -166,9 +165,7 @@ func TestWatchesWithoutBookmarksAskForNone(t *testing.T) {
 
 func TestWatchErrorHandlerIsCalled(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
-		refuse, err := informertest.ParseFault("list,watch,watch-list 403 times=2")
-		require.NoError(t, err)
-		b.server.Inject(refuse)
+		b.inject("list,watch,watch-list 403 times=2")
 		var calls atomic.Int32
 		b.start(cache.Options{DefaultWatchErrorHandler: func(ctx context.Context, r *toolscache.Reflector, err error) {
 			toolscache.DefaultWatchErrorHandler(ctx, r, err) // as those do that add something to it

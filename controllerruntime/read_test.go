@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	"github.com/rvinformer/informer/controllerruntime"
-	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -255,13 +254,11 @@ func TestReaderFailsWithoutInformer(t *testing.T) {
 func TestReaderWaitsUntilTheInformerHasSynced(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
 		b.pods("one", 1)
-		refuse, err := informertest.ParseFault("list,watch,watch-list 403")
-		require.NoError(t, err)
-		heal := b.server.Inject(refuse)
+		heal := b.inject("list,watch,watch-list 403")
 		b.start(cache.Options{}, controllerruntime.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = b.cache.List(ctx, &corev1.PodList{})
+		err := b.cache.List(ctx, &corev1.PodList{})
 		require.True(t, apierrors.IsTimeout(err), "%v", err)
 		require.ErrorContains(t, err, "failed waiting for *v1.Pod Informer to sync")
 		heal()
