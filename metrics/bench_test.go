@@ -26,6 +26,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/metrics"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // BenchmarkScrape scrapes 25,000 informers of 500 clusters: 100 of them run and are each asked 250
@@ -162,14 +163,10 @@ func fed(b *testing.B, feed chan watch.Event) (i informer.ResourceVersionInforme
 		},
 		BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil }),
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { i.RunWithContext(ctx) })
-	<-i.HasSyncedChecker().Done()
+	end := harness.Synced(i)
 	return i, func() {
-		cancel()
+		end()
 		close(feed)
-		run.Wait()
 	}
 }
 

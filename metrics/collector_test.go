@@ -17,16 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/metrics"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // state is an informer that is as it says.
@@ -213,22 +210,11 @@ func TestTextIsThatOfARegistry(t *testing.T) {
 		c.Add(podLabels, busy)
 		c.Add(metrics.Labels{Cluster: "a \xff", Informer: "a\"b\\c\nd"}, state{Condition: informer.Condition{Reason: "a \"reason\" \xff"}})
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: &cache.ListWatch{
-				ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
-					return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "5"}}}}, nil
-				},
-				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-			},
-			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil }),
+			ListerWatcher: podsOf("a", 1),
+			BatchHandler:  informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil }),
 		})
 		c.Add(metrics.Labels{Informer: "running"}, i)
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			i.RunWithContext(ctx)
-		}()
-		<-i.HasSyncedChecker().Done()
+		stop := harness.Synced(i)
 		synctest.Wait()
 		answer := httptest.NewRecorder()
 		c.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -236,7 +222,6 @@ func TestTextIsThatOfARegistry(t *testing.T) {
 		require.Contains(t, answer.Body.String(), "rvinformer_batch_size_events_bucket")
 		require.NoError(t, testutil.CollectAndCompare(c, answer.Body))
 		stop()
-		<-done
 	})
 }
 
@@ -347,30 +332,20 @@ func TestPrometheusComesWithMetricsOnly(t *testing.T) {
 // runPods runs an informer of a simulated server that has begun to call its handler.
 func runPods(t *testing.T, c *metrics.Collector) (stop func()) {
 	t.Helper()
-	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	server := newServer(t, pods, 3)
-	config, called := server.Config(), make(chan struct{}, 100)
-	lw, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(t, err)
+	server, lw := harness.Simulated("pod-0", "pod-1", "pod-2")
+	called := make(chan struct{}, 100)
 	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher: lw.ForResource("", pods),
+		ListerWatcher: lw,
 		BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			called <- struct{}{}
 			return nil
 		}),
 	})
 	c.Add(metrics.Labels{Version: "v1", Resource: "pods", Informer: "running"}, i)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		i.RunWithContext(ctx)
-	}()
-	<-i.HasSyncedChecker().Done()
+	end := harness.Synced(i)
 	<-called
 	stop = sync.OnceFunc(func() {
-		cancel()
-		<-done
+		end()
 		server.Close()
 	})
 	t.Cleanup(stop)

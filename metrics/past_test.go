@@ -18,6 +18,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/metrics"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // counters returns the series that only grow.
@@ -130,13 +131,7 @@ func TestCountersStayWhenAHandlerOfASharedInformerIsRemoved(t *testing.T) {
 		slow, err := s.AddEventHandler(informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { <-hold }})
 		require.NoError(t, err)
 		c.Add(podLabels, s)
-		stop := make(chan struct{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			s.Run(stop)
-		}()
-		synctest.Wait()
+		defer harness.Settle(s.RunWithContext)()
 		before := gathered(t, c)
 		require.InDelta(t, 6, before[callsOfMirror], 0)
 		<-s.RemoveHandler(h)
@@ -146,8 +141,6 @@ func TestCountersStayWhenAHandlerOfASharedInformerIsRemoved(t *testing.T) {
 		close(hold)
 		<-ended
 		requireNoneLess(t, before, gathered(t, c))
-		close(stop)
-		<-done
 	})
 }
 
