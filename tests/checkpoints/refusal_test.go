@@ -210,8 +210,7 @@ func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
 		r := &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.MemoryCheckpoint{}})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.MemoryCheckpoint{}})
 		time.Sleep(time.Minute)
 		require.False(t, i.HasSynced())
 		time.Sleep(20 * time.Minute)
@@ -414,8 +413,7 @@ func TestAStoreThatFailsToClose(t *testing.T) {
 			return closeFails{bytes.NewReader(content), broken}, nil
 		}
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
 		time.Sleep(time.Minute)
 		errs := f.Errors()
 		require.Len(t, errs, 1)

@@ -116,8 +116,7 @@ func TestQuietResumeIsSyncedByAnAnswer(t *testing.T) {
 				w.CreatePods(harness.Keys(3)...)
 				r := &harness.Recorder{}
 				s := w.Lived(r)
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-				w.Run(i)
+				i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 				time.Sleep(100 * time.Millisecond)
 				require.True(t, i.HasSynced())
 				require.Empty(t, r.Events())
@@ -153,8 +152,7 @@ func TestResumeFromAVersionThatIsGone(t *testing.T) {
 				} else {
 					armed.Store(true)
 				}
-				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
-				w.Run(i)
+				i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
 				require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
@@ -181,8 +179,7 @@ func TestResumeAfterTheServerWasRestored(t *testing.T) {
 			w.SetResourceVersion(5) // a/0000 is of this version then
 			w.DeletePods("a/0001")
 			w.CreatePods("a/new")
-			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
-			w.Run(i)
+			i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
 			time.Sleep(time.Minute)
 			require.True(t, i.HasSynced())
 			require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
@@ -242,8 +239,7 @@ func TestResumeNeverGoesBack(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		r := &harness.Recorder{}
 		s := ahead(w, r)
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"update a/0000"}, r.Events())
 		require.EqualValues(t, 2, i.Status().Stale)
@@ -260,8 +256,7 @@ func TestResumeDoesNotBelieveALaggingReplica(t *testing.T) {
 		s := ahead(w, r)
 		newest := w.ResourceVersion()
 		w.Compact()
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: informer.ListModeFull})
-		w.Run(i)
+		harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: informer.ListModeFull})
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"list rv=" + newest}, w.Lists())
 		require.Equal(t, []string{"update a/0000", "sync a/0001", "sync a/0002"}, r.Events())
@@ -287,8 +282,7 @@ func TestResumeWhereAnObjectWasReplaced(t *testing.T) {
 				want = []string{"sync a/0000", "delete a/0001 unknown", "add a/0001 initial"}
 			}
 			var deleted []interface{}
-			i := harness.Follow(w, informer.InformerConfig{Handler: harness.Deletions{Recorder: r, Objects: &deleted}, Checkpoint: s})
-			w.Run(i)
+			harness.Running(w, informer.InformerConfig{Handler: harness.Deletions{Recorder: r, Objects: &deleted}, Checkpoint: s})
 			harness.Sleep(time.Minute)
 			require.Equal(t, want, r.Events())
 			if compacted {
@@ -341,8 +335,7 @@ func TestResumeAfterACrash(t *testing.T) {
 		stop()
 
 		w.DeletePods("a/short")
-		i := harness.Follow(w, informer.InformerConfig{Handler: again, Checkpoint: left})
-		w.Run(i)
+		harness.Running(w, informer.InformerConfig{Handler: again, Checkpoint: left})
 		time.Sleep(time.Minute)
 		events := again.Events()
 		require.Contains(t, events, "update a/0000")
@@ -964,8 +957,7 @@ func TestResumeFromOpaqueVersions(t *testing.T) {
 			require.Equal(t, versions[1], harness.ReadSaved(t, s.Bytes()).Resume)
 			second.Store(true)
 			r.Forget()
-			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s})
-			w.Run(i)
+			i := harness.Running(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s})
 			time.Sleep(time.Minute)
 			require.True(t, i.HasSynced())
 			require.Equal(t, []string{"update a/2", "delete a/1"}, r.Events())

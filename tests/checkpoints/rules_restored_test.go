@@ -104,8 +104,7 @@ func TestRule8AServerRestoredWhileDown(t *testing.T) {
 func TestRule8AServerRestoredWhileAnInformerRuns(t *testing.T) {
 	forRestorable(t, func(t *testing.T, w *harness.World, s *restorable) {
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r})
 		require.True(t, i.HasSynced())
 		w.Blocked.Lock() // down
 		w.CloseClientConnections()
@@ -129,8 +128,7 @@ func TestAServerThatDoesNotSayWhetherItWasRestored(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r})
 		failing.Store(true)
 		w.Blocked.Lock()
 		w.CloseClientConnections()
@@ -159,8 +157,7 @@ func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
 			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 				w.CreatePods(harness.Keys(3)...)
 				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-				defer harness.Settle(i.RunWithContext)()
+				harness.Settled(w, informer.InformerConfig{Handler: &r})
 				w.ResetRequests()
 				for n := range 10 {
 					w.CloseClientConnections()

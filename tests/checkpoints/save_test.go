@@ -27,8 +27,7 @@ func TestACheckpointIsSavedWhenTheListIsAcknowledged(t *testing.T) {
 			w.CreatePods(harness.Keys(5)...)
 			s := &harness.MemoryCheckpoint{}
 			r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
-			i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode, WatchListPageSize: 2})
-			w.Run(i)
+			i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode, WatchListPageSize: 2})
 			harness.Sleep(4900 * time.Millisecond)
 			require.Zero(t, s.Saves(), "after %v", r.Events())
 			harness.Sleep(200 * time.Millisecond)
@@ -67,8 +66,7 @@ func TestACheckpointWaitsForABatchHandler(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: b, MaxBatch: 2, Checkpoint: s})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: b, MaxBatch: 2, Checkpoint: s})
 		for range 5 {
 			harness.Sleep(time.Minute)
 			require.False(t, i.HasSynced())
@@ -93,11 +91,9 @@ func TestACheckpointIsSavedAsChangesAccumulate(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
 		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			Handler: r, Checkpoint: s, CheckpointChanges: 10, CheckpointInterval: time.Hour,
 		})
-		w.Run(i)
-		synctest.Wait()
 		s.RequireListed(t)
 		for n := range 9 {
 			w.UpdatePod("a/0001", fmt.Sprint(n))
@@ -128,9 +124,7 @@ func TestTheDefaultsOfCheckpoints(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(2)...)
 		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		w.Run(i)
-		synctest.Wait()
+		harness.Settled(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		s.RequireListed(t)
 		w.UpdatePod("a/0001", "changed")
 		time.Sleep(30 * time.Second)
@@ -147,9 +141,7 @@ func TestACheckpointOfWhichOnlyTheVersionMoved(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(2)...)
 		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: 2 * time.Minute})
-		w.Run(i)
-		synctest.Wait()
+		harness.Settled(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: 2 * time.Minute})
 		s.RequireListed(t)
 		other := func() {
 			_, err := w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/"+w.ResourceVersion(), ""))
@@ -505,9 +497,7 @@ func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
 		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		w.Run(i)
-		synctest.Wait()
+		harness.Settled(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		s.RequireListed(t)
 		w.Blocked.Lock()
 		w.CloseClientConnections()
@@ -531,8 +521,7 @@ func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
 		harness.Sleep(20 * time.Second)
 		require.Equal(t, 4, s.Attempts())
 		w.RequireSaved(s)
@@ -561,8 +550,7 @@ func TestARedeliveryIsSavedAtOnce(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(2)...)
 		s := &harness.MemoryCheckpoint{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
 		time.Sleep(time.Minute)
 		done := make(chan error)
 		go func() {

@@ -244,8 +244,7 @@ func TestCheckpointReadWhileRunning(t *testing.T) {
 		w.CreatePods("a/1", "a/2")
 		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		written := checkpointOf(t, storage)
 		_, err := storage.ReadFrom(io.MultiReader(bytes.NewReader(written[:20]), readerFunc(func([]byte) (int, error) {
 			w.Relist()

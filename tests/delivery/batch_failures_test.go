@@ -39,8 +39,7 @@ func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.UpdatePod("a/1", "while it is taken")
@@ -63,8 +62,7 @@ func TestHasSyncedWaitsForWhatShareABatchThatPanicked(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		require.False(t, i.HasSynced(), "nothing is acknowledged")
 		time.Sleep(200 * time.Millisecond)
 		require.ElementsMatch(t, []string{"add a/0000 initial", "add a/0002 initial"}, b.Events())
@@ -85,8 +83,7 @@ func TestADeletionAfterAnEndedGoroutine(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.DeletePods("a/1")
@@ -109,8 +106,7 @@ func TestAnEndedGoroutineLeavesNoBatchBehind(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.CreatePods("a/2")
@@ -126,13 +122,12 @@ func TestTheBackoffOfABatch(t *testing.T) {
 		w.CreatePods("a/1")
 		var f harness.Failures
 		var times []time.Time
-		i := harness.Follow(w, informer.InformerConfig{ErrorHandler: f.Handle, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+		harness.Running(w, informer.InformerConfig{ErrorHandler: f.Handle, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			if times = append(times, time.Now()); len(times) < 15 {
 				return errors.New("no")
 			}
 			return nil
 		})})
-		defer harness.Start(i.RunWithContext)()
 		for range 600 {
 			time.Sleep(time.Second)
 			w.UpdatePod("a/1", "does not make it come sooner, nor later")
@@ -193,8 +188,7 @@ func TestABatchThatFailsComesInItsNewestState(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		w.UpdatePod("a/2", "newer")
 		newest := w.ResourceVersion()
@@ -231,8 +225,7 @@ func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
 			return nil
 		}}
 		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.Handle, informer.NewResourceVersionStorage()
-		i := harness.Follow(w, c)
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, c)
 		before := w.ResourceVersion()
 		w.CreatePods("a/bad")
 		synctest.Wait()
@@ -274,8 +267,7 @@ func TestHasSyncedWaitsForABatchThatFails(t *testing.T) {
 			return nil
 		}
 		c.BatchHandler, c.MaxBatch = &b, 5
-		i := harness.Follow(w, c)
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, c)
 		time.Sleep(time.Minute)
 		w.UpdatePod("a/0007", "changed")
 		w.Relist()
@@ -368,8 +360,7 @@ func TestAnObjectThatWasReplaced(t *testing.T) {
 							}
 						}}
 						c.BatchHandler, c.Storage = &b, informer.NewResourceVersionStorage()
-						i := harness.Follow(w, c)
-						defer harness.Settle(i.RunWithContext)()
+						i := harness.Settled(w, c)
 						b.Forget()
 						left.Store(4)
 						replace(w)
@@ -415,8 +406,7 @@ func TestABatchThatPanics(t *testing.T) {
 			return nil
 		}}
 		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.Handle, informer.NewResourceVersionStorage()
-		i := harness.Follow(w, c)
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, c)
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		harness.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"add z/busy", "add a/1", "add a/3"}, b.Events())
@@ -468,8 +458,7 @@ func TestAQueueFullOfFailures(t *testing.T) {
 					return nil
 				}}
 				c.BatchHandler, c.Budget, c.Storage = &b, informer.NewBudget(budget), informer.NewResourceVersionStorage()
-				i := harness.Follow(w, c)
-				defer harness.Start(i.RunWithContext)()
+				i := harness.Running(w, c)
 				harness.Sleep(5 * time.Minute)
 				require.LessOrEqual(t, i.Status().Queued, 1000)
 				require.LessOrEqual(t, c.Budget.Peak(), budget+2000)
@@ -542,8 +531,7 @@ func TestWorkersSideBySide(t *testing.T) {
 			time.Sleep(time.Second)
 			now.Add(-1)
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 5, Workers: 4})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 5, Workers: 4})
 		before := time.Now()
 		<-i.HasSyncedChecker().Done()
 		require.LessOrEqual(t, time.Since(before), 5*time.Second)

@@ -65,8 +65,7 @@ func TestABatchHandlerIsToldAll(t *testing.T) {
 			}
 		}
 		c.BatchHandler, c.MaxBatch, c.Storage = &b, 7, informer.NewResourceVersionStorage()
-		i := harness.Follow(w, c)
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, c)
 		time.Sleep(time.Second)
 		require.True(t, i.HasSynced())
 		for n := range 30 {
@@ -100,8 +99,7 @@ func TestMaxBatch(t *testing.T) {
 					time.Sleep(time.Minute) // meanwhile the others come
 				}
 			}
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
-			defer harness.Settle(i.RunWithContext)()
+			harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
 			w.CreatePods(harness.Keys(700)[1:]...)
 			time.Sleep(2 * time.Minute)
 			require.Equal(t, want, b.Sizes())
@@ -121,8 +119,7 @@ func TestEvents(t *testing.T) {
 		w.CreatePods("a/1", "a/2")
 		var told []informer.Event
 		b := harness.Batches{See: func(events []informer.Event) { told = append(told, events...) }}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1, ExampleObject: harness.ExampleObject("v1", "Pod")})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1, ExampleObject: harness.ExampleObject("v1", "Pod")})
 		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
 		w.DeletePods("a/1")
@@ -165,11 +162,10 @@ func TestIgnoreSynced(t *testing.T) {
 		w.CreatePods("a/1", "a/2")
 		transformed := 0
 		var b harness.Batches
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			BatchHandler: informer.IgnoreSynced(&b),
 			Transform:    func(obj interface{}) (interface{}, error) { transformed++; return obj, nil },
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.Down(func() { w.UpdatePod("a/2", "changed") })
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/2"}, b.Events())
@@ -367,8 +363,7 @@ func TestEventsAreTheHandlersToKeep(t *testing.T) {
 			}
 			return nil
 		})
-		i := harness.Follow(w, c)
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, c)
 		for n := range 5 {
 			time.Sleep(time.Minute)
 			w.UpdatePod(harness.Keys(10)[n], "changed")
@@ -398,8 +393,7 @@ func TestAHandlerMayWriteToItsEvents(t *testing.T) {
 			}
 			return b.OnBatch(ctx, events)
 		})
-		i := harness.Follow(w, c)
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, c)
 		time.Sleep(time.Minute)
 		w.DeletePods("a/0003")
 		w.UpdatePod("a/0004", "changed")
@@ -435,8 +429,7 @@ func TestRawObjectsOfABatchThatFails(t *testing.T) {
 				return nil
 			},
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 4, Workers: 3, ExampleObject: &informer.RawObject{}})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 4, Workers: 3, ExampleObject: &informer.RawObject{}})
 		for n := range 200 {
 			k := harness.Keys(50)[dice.N(50)]
 			switch n % 3 {
@@ -467,8 +460,7 @@ func TestABatchThatFailsIsTriedAgain(t *testing.T) {
 			return nil
 		}}
 		storage := informer.NewResourceVersionStorage()
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Storage: storage, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, Storage: storage, ErrorHandler: f.Handle})
 		require.False(t, i.HasSynced())
 		require.Zero(t, storage.Len())
 		require.Empty(t, i.Status().ResourceVersion)

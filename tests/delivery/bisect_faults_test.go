@@ -37,8 +37,7 @@ func TestADeletionOfWhatAPartOfABatchTook(t *testing.T) {
 			}
 			return nil
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
 		harness.Sleep(time.Minute)
 		require.True(t, exited)
@@ -70,14 +69,13 @@ func TestAnErrorHandlerEndsItsGoroutineAtFailedEvents(t *testing.T) {
 			}
 			return refusing(batch, "a/2")
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: func(_ *informer.Reflector, err error) {
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: func(_ *informer.Reflector, err error) {
 			var e *informer.BatchError
 			if errors.As(err, &e) && !once {
 				once = true
 				runtime.Goexit()
 			}
 		}})
-		defer harness.Settle(i.RunWithContext)()
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		harness.Sleep(time.Minute)
 		require.True(t, once)
@@ -97,8 +95,7 @@ func batchOfThree(t *testing.T, fail func(call int, batch []string) error) (trie
 			tried = append(tried, batch)
 			return fail(len(tried)-1, batch)
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		time.Sleep(time.Hour)
 		for _, pod := range []string{"a/1", "a/2", "a/3"} {
@@ -231,8 +228,7 @@ func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
 			}
 			return nil
 		}
-		first := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, Workers: 2, CheckpointInterval: time.Second})
-		defer harness.Settle(first.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, Workers: 2, CheckpointInterval: time.Second})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
 		var taken time.Time
 		for n := 0; taken.IsZero() || time.Since(taken) < 15*time.Second; n++ {
@@ -254,8 +250,7 @@ func TestACheckpointWhileABatchIsTriedInParts(t *testing.T) {
 		w.DeletePods("a/1")
 		w.Compact()
 		again := harness.Batches{}
-		second := harness.Follow(w, informer.InformerConfig{BatchHandler: &again, Checkpoint: killed})
-		defer harness.Start(second.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{BatchHandler: &again, Checkpoint: killed})
 		harness.Sleep(time.Minute)
 		require.True(t, slices.ContainsFunc(again.Events(), func(e string) bool { return strings.HasPrefix(e, "delete a/1") }), "never told that a/1 is gone")
 	})
@@ -296,8 +291,7 @@ func TestRunEndsWhileABatchIsTriedInParts(t *testing.T) {
 			<-stopped
 			have := b.State()
 			again := harness.Batches{}
-			second := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
-			defer harness.Start(second.RunWithContext)()
+			harness.Running(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
 			harness.Sleep(time.Minute)
 			require.Len(t, again.Events(), 8-len(have))
 		})
@@ -327,8 +321,7 @@ func TestObjectsAreReplacedWhileABatchIsTriedInParts(t *testing.T) {
 					return nil
 				}
 				w.CreatePods(harness.Keys(8)...)
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
 				time.Sleep(time.Hour)
 				well.Store(true)
 				harness.Sleep(time.Minute)
@@ -359,8 +352,7 @@ func TestAPanicWhileABatchIsTriedInParts(t *testing.T) {
 				return nil
 			}
 			w.CreatePods(harness.Keys(8)...)
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{BatchHandler: &b})
 			harness.Sleep(time.Hour)
 			require.Len(t, b.State(), 7)
 			require.Equal(t, 1, i.Status().Queued)
@@ -379,8 +371,7 @@ func TestAHandlerThatTakesSmallBatchesOnly(t *testing.T) {
 				return nil
 			}}
 			w.CreatePods(harness.Keys(500)...)
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{BatchHandler: &b})
 			harness.Sleep(5 * time.Second)
 			require.True(t, i.HasSynced())
 			w.RequireState(&b.Recorder)

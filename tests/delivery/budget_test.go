@@ -45,8 +45,7 @@ func TestABudgetStopsTheReading(t *testing.T) {
 				budget := informer.NewBudget(10 * size)
 				var r harness.Recorder
 				r.Before = func(string) { time.Sleep(time.Minute) }
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, Budget: budget, ExampleObject: example})
-				defer harness.Settle(i.RunWithContext)()
+				i := harness.Settled(w, informer.InformerConfig{Handler: &r, ListMode: mode, Budget: budget, ExampleObject: example})
 				require.InDelta(t, 10*size, budget.InUse(), 2*size)
 				require.Equal(t, budget.InUse(), i.Status().QueuedBytes+listUnderWay(budget))
 				require.Less(t, i.Status().Queued, 11)
@@ -67,8 +66,7 @@ func TestAnObjectLargerThanTheBudget(t *testing.T) {
 		w.CreatePods(harness.Keys(20)...)
 		budget := informer.NewBudget(1)
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Budget: budget})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r, Budget: budget})
 		require.True(t, i.HasSynced())
 		w.RequireState(&r)
 		require.Less(t, budget.Peak(), int64(1000))

@@ -63,7 +63,7 @@ func TestPruneDropsFieldsBeforeAnyoneSeesThem(t *testing.T) {
 		require.NoError(t, err)
 		var seen []*unstructured.Unstructured
 		see := func(obj interface{}) { seen = append(seen, obj.(*unstructured.Unstructured)) }
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			Prune:     []string{"metadata.managedFields", `metadata.annotations.example\.com/long`, "status"},
 			Transform: func(obj interface{}) (interface{}, error) { see(obj); return obj, nil },
 			Handler: informer.ResourceEventHandlerFuncs{
@@ -71,7 +71,6 @@ func TestPruneDropsFieldsBeforeAnyoneSeesThem(t *testing.T) {
 				UpdateFunc: func(_, obj interface{}) { see(obj) },
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
 		require.Len(t, seen, 4)

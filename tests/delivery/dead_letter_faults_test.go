@@ -28,8 +28,7 @@ func TestEventThatWasNeverTriedAloneIsNoDeadLetter(t *testing.T) {
 		pods := harness.Keys(60)
 		p := &poisoned{keys: sets.New(append(slices.Clone(pods[:25]), pods[35:]...)...)}
 		b := harness.Batches{See: busy, Fail: p.fail}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 		together(w, func() { w.CreatePods(pods...) })
 		time.Sleep(16 * time.Minute)
 		for whole := 0; whole < 2; { // the next call of the whole batch is followed by calls with parts
@@ -97,8 +96,7 @@ func TestWhatTellsNothingOfADestination(t *testing.T) {
 				}
 				return p.fail(written)
 			}}
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, Workers: 2})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, Workers: 2})
 			time.Sleep(time.Minute)
 			act(w, p, &slow, pods)
 			time.Sleep(8 * time.Minute)
@@ -112,8 +110,7 @@ func TestObjectThatFailsAndChangesOftenIsADeadLetter(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		p := &poisoned{keys: sets.New("a/1")}
 		b := harness.Batches{Fail: p.fail}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 10})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 10})
 		w.CreatePods("a/1", "a/2")
 		for n := range 6 * 30 {
 			w.UpdatePod("a/1", fmt.Sprint(n))
@@ -146,8 +143,7 @@ func TestDeadLetterOfADeletionIsOfTheObjectThatIsGone(t *testing.T) {
 				return nil
 			},
 		}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
 		time.Sleep(time.Minute)
 		refuses.Store(true)
 		w.DeletePods("a/2")

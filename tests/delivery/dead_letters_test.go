@@ -36,8 +36,7 @@ func TestEventThatFailsTooOftenIsADeadLetter(t *testing.T) {
 		p := &poisoned{keys: sets.New(pods[321])}
 		b := harness.Batches{See: busy, Fail: p.fail}
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 5, ErrorHandler: f.Handle})
 		together(w, func() { w.CreatePods(pods...) })
 		began := time.Now()
 		time.Sleep(time.Minute)
@@ -117,8 +116,7 @@ func TestWhatEndsADeadLetter(t *testing.T) {
 			w.CreatePods("a/1", "a/2", "a/3")
 			p := &poisoned{keys: sets.New("a/2")}
 			b := harness.Batches{Fail: p.fail}
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 3})
 			time.Sleep(time.Minute)
 			require.Equal(t, []string{"a/2"}, letterKeys(i))
 			calls := len(p.after(0))
@@ -179,8 +177,7 @@ func TestEventsThatAreNamedAreDeadLetters(t *testing.T) {
 			calls.Add(1)
 			return refusing(batch, "a/2", "a/4")
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 4})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 4})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4") })
 		time.Sleep(time.Minute)
 		require.EqualValues(t, 1+4, calls.Load())
@@ -214,8 +211,7 @@ func TestPanicsMakeDeadLetters(t *testing.T) {
 						return nil
 					})
 				}
-				i := harness.Follow(w, config)
-				defer harness.Start(i.RunWithContext)()
+				i := harness.Running(w, config)
 				time.Sleep(time.Hour)
 				want := 6
 				if most > 0 {
@@ -242,8 +238,7 @@ func TestHandlerThatEndsItsGoroutineMakesADeadLetter(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1})
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"a/2"}, letterKeys(i))
 		require.Contains(t, i.DeadLetters()[0].LastError, "ended its goroutine")
@@ -274,8 +269,7 @@ func TestADestinationThatIsAwayMakesNoDeadLetter(t *testing.T) {
 				w.CreatePods(pods...)
 				p := &poisoned{}
 				b := harness.Batches{Fail: p.fail}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, MaxBatch: most})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2, MaxBatch: most})
 				time.Sleep(time.Minute)
 				p.goAway(true)
 				back := time.Now().Add(10 * time.Minute)
@@ -304,8 +298,7 @@ func TestLoneEventThatFailsIsADeadLetterInTime(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		p := &poisoned{keys: sets.New("a/1")}
 		b := harness.Batches{Fail: p.fail}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
 		w.CreatePods("a/1")
 		time.Sleep(14 * time.Minute)
 		require.Empty(t, i.DeadLetters())
@@ -321,8 +314,7 @@ func TestManyEventsThatFailAreDeadLettersInTime(t *testing.T) {
 		pods := harness.Keys(100)
 		p := &poisoned{keys: sets.New(pods[:30]...)}
 		b := harness.Batches{See: busy, Fail: p.fail}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
 		together(w, func() { w.CreatePods(pods...) })
 		for range 14 {
 			time.Sleep(time.Minute)
@@ -353,8 +345,7 @@ func TestMaxDeadLetters(t *testing.T) {
 				}
 			}
 		}}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, MaxAttempts: 1, MaxDeadLetters: 2, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &r, MaxAttempts: 1, MaxDeadLetters: 2, ErrorHandler: harness.IgnoreErrors})
 		time.Sleep(time.Hour)
 		require.Len(t, i.DeadLetters(), 2)
 		require.Equal(t, 1, i.Status().Queued)

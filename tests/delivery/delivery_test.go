@@ -30,8 +30,7 @@ func TestTheBackoffOfAHandlerThatPanics(t *testing.T) {
 				panic("no")
 			}
 		}}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &r})
 		for n := range 24 {
 			time.Sleep(100 * time.Millisecond)
 			w.UpdatePod("a/1", fmt.Sprint(n))
@@ -68,8 +67,7 @@ func TestAnEndedGoroutineOfAHandler(t *testing.T) {
 				panic("later")
 			}
 		}}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r})
 		w.CreatePods("a/panics")
 		synctest.Wait()
 		w.CreatePods("a/exits")

@@ -49,8 +49,7 @@ func TestFailedEventsComeAgainWithoutTheOthers(t *testing.T) {
 			return nil
 		}}
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4", "a/5") })
 		require.Equal(t, 2, i.Status().Queued, "three are acknowledged")
 		require.Equal(t, informer.ReasonHandlerFailing, i.Status().Condition.Reason)
@@ -99,8 +98,7 @@ func TestFailedEventsMayBeWrapped(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		harness.Sleep(time.Second)
 		require.Equal(t, [][]string{{"add a/1", "add a/2", "add a/3"}, {"add a/2"}}, tried[1:])
@@ -126,8 +124,7 @@ func TestFailedEventsThatAreWrongAcknowledgeNothing(t *testing.T) {
 				return nil
 			}}
 			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle})
 			together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 			require.Equal(t, 3, i.Status().Queued)
 			harness.Sleep(time.Second)
@@ -155,8 +152,7 @@ func TestFailedEventComesInItsNewestState(t *testing.T) {
 			}
 			return nil
 		}}
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		w.UpdatePod("a/2", "newer")
 		w.DeletePods("a/3")
@@ -184,8 +180,7 @@ func TestARestartAfterFailedEvents(t *testing.T) {
 		stop()
 
 		again := harness.Batches{}
-		second := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
-		defer harness.Settle(second.RunWithContext)()
+		second := harness.Settled(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(&again), Checkpoint: store})
 		require.Len(t, again.Events(), 1)
 		require.Contains(t, again.Events()[0], "a/2")
 		require.True(t, second.HasSynced())

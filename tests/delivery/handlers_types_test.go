@@ -53,9 +53,7 @@ func TestTypedHandlerWithoutExampleObjectIsCalled(t *testing.T) {
 		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
 			w.CreatePods("a/1", "a/2")
 			r := &harness.Recorder{}
-			i := harness.Follow(w, informer.InformerConfig{Handler: wrap(typedRecorder[*corev1.Pod](r))})
-			w.Run(i)
-			synctest.Wait()
+			i := harness.Settled(w, informer.InformerConfig{Handler: wrap(typedRecorder[*corev1.Pod](r))})
 			require.True(t, i.HasSynced())
 			w.RequireState(r)
 			w.UpdatePod("a/1", "changed")
@@ -115,7 +113,7 @@ func TestTypedHandlerIsNotAcknowledgedForAnotherType(t *testing.T) {
 		w.CreatePods("a/1", "a/2")
 		var f harness.Failures
 		r := &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: typedRecorder[*corev1.Pod](r), ErrorHandler: f.Handle, Transform: func(obj interface{}) (interface{}, error) {
+		i := harness.Settled(w, informer.InformerConfig{Handler: typedRecorder[*corev1.Pod](r), ErrorHandler: f.Handle, Transform: func(obj interface{}) (interface{}, error) {
 			u := obj.(*unstructured.Unstructured)
 			if u.GetName() == "2" {
 				return u, nil
@@ -126,8 +124,6 @@ func TestTypedHandlerIsNotAcknowledgedForAnotherType(t *testing.T) {
 			pod.SetResourceVersion(u.GetResourceVersion())
 			return pod, nil
 		}})
-		w.Run(i)
-		synctest.Wait()
 		require.Equal(t, []string{"add a/1"}, r.Events())
 		status := i.Status()
 		require.Equal(t, 1, status.Objects)
@@ -144,8 +140,7 @@ func TestTypedHandlerIsNotAcknowledgedForObjectsOfAnotherListerWatcher(t *testin
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		r := &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.TapOn(w.Lister()), Handler: typedRecorder[*corev1.Pod](r)})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{ListerWatcher: harness.TapOn(w.Lister()), Handler: typedRecorder[*corev1.Pod](r)})
 		time.Sleep(time.Second)
 		require.Zero(t, i.Status().Objects)
 		require.ErrorContains(t, i.Status().SkippedError, "*v1.Pod")

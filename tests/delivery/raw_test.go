@@ -248,8 +248,7 @@ func TestATypeOfAnotherKind(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &corev1.Service{}})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &corev1.Service{}})
 		require.Empty(t, r.Events())
 		require.EqualError(t, f.Errors()[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected a *v1.Service`)
 	})
@@ -367,8 +366,7 @@ func TestAnEventThatCanNotBeDecodedBehindACallThatLasts(t *testing.T) {
 				b.See = func(events []informer.Event) { b.Before(harness.EventText(events[0])) }
 				config.Handler, config.BatchHandler = nil, &b
 			}
-			i := harness.Follow(w, config)
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, config)
 			w.UpdatePod("a/2", "2")
 			synctest.Wait()
 			w.DeletePods("a/1")

@@ -197,8 +197,7 @@ func TestRedeliverHoldsUpNoCheckpoint(t *testing.T) {
 			var failing atomic.Bool
 			b := harness.Batches{Fail: refusingWhile(&failing, "a/2")}
 			store := &harness.MemoryCheckpoint{}
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, WatchListPageSize: 1, CheckpointInterval: time.Hour})
-			w.Run(i)
+			i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, Checkpoint: store, WatchListPageSize: 1, CheckpointInterval: time.Hour})
 			time.Sleep(3 * time.Minute)
 			failing.Store(fails)
 			done := redeliver(t.Context(), i, informer.RedeliverOptions{})
@@ -279,8 +278,7 @@ func TestRedeliverWithTheContextOfRun(t *testing.T) {
 			cancel()
 			err := <-done
 			<-ended
-			next := harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
-			w.Run(next)
+			next := harness.Running(w, informer.InformerConfig{Handler: &r, Checkpoint: store})
 			time.Sleep(time.Second)
 			require.ErrorIs(t, err, informer.ErrStopped)
 			require.NotNil(t, next.Status().Redelivery)
@@ -312,8 +310,7 @@ func TestRedeliverOfADeadLetterThatIsGone(t *testing.T) {
 			w.CreatePods("a/1")
 			var failing atomic.Bool
 			b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
-			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-			w.Run(i)
+			i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 			time.Sleep(time.Minute)
 			failing.Store(true)
 			w.UpdatePod("a/1", "refused")
@@ -344,8 +341,7 @@ func TestRedeliverOfARefusedEndAndWhatCameAfterIt(t *testing.T) {
 				w.CreatePods("a/1")
 				var failing atomic.Bool
 				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-				w.Run(i)
+				i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 				time.Sleep(time.Minute)
 				failing.Store(true)
 				w.DeletePods("a/1")
@@ -389,8 +385,7 @@ func TestRedeliverAsksAgainAfterARefusalMeanwhile(t *testing.T) {
 				create(w)
 				var failing atomic.Bool
 				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-				w.Run(i)
+				i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 				time.Sleep(time.Minute)
 				for refused, act := range map[bool]func(*harness.World){false: c.taken, true: c.before} {
 					if act != nil {
@@ -426,8 +421,7 @@ func TestRedeliverEndsThoughAnObjectIsRefusedAgainAndAgain(t *testing.T) {
 				w.CreatePods("a/1", "a/2")
 				var failing atomic.Bool
 				b := harness.Batches{Fail: refusingWhile(&failing, "a/1")}
-				i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
-				w.Run(i)
+				i := harness.Running(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 				time.Sleep(time.Minute)
 				failing.Store(true)
 				w.UpdatePod("a/1", "refused")
@@ -481,8 +475,7 @@ func TestRedeliverOfWhatCouldNotBeReadAfterARefusal(t *testing.T) {
 						return obj, nil
 					},
 				}
-				i := harness.Follow(w, config)
-				w.Run(i)
+				i := harness.Running(w, config)
 				time.Sleep(time.Minute)
 				failing.Store(true)
 				c.refused(w)

@@ -152,9 +152,7 @@ func TestRedeliverOfKeysDeliversDeletions(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1", "a/2", "a/3", "a/4")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		w.Run(i)
-		synctest.Wait()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r})
 		w.DeletePods("a/3")
 		synctest.Wait()
 		r.Forget()
@@ -511,10 +509,9 @@ func TestRedeliverDeletesNothingThatCannotBeRead(t *testing.T) {
 				}
 				return nil
 			}}
-			i := harness.Follow(w, informer.InformerConfig{
+			i := harness.Running(w, informer.InformerConfig{
 				BatchHandler: &b, MaxAttempts: 1, ListerWatcher: harness.ListerOf(t, with(w.Config())), ExampleObject: &metav1.PartialObjectMetadata{},
 			})
-			w.Run(i)
 			w.CreatePods("a/1")
 			synctest.Wait()
 			poison.Store(true)

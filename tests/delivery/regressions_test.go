@@ -171,8 +171,7 @@ func TestStorageReplacedWhileRunning(t *testing.T) {
 		w.CreatePods("a/1", "a/2")
 		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		w.Relist()
 		w.Relist()
 		same := map[string]interface{}{}

@@ -35,8 +35,7 @@ func TestRule12AnEventThatBreaksTheWatch(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: poison}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
 		w.CreatePods("a/2")
 		time.Sleep(10 * time.Minute)
 		w.RequireState(&r)
@@ -96,7 +95,7 @@ func TestRule12ATransformThatFails(t *testing.T) {
 		w.CreatePods("a/1", "a/2")
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{
+		i := harness.Settled(w, informer.InformerConfig{
 			Handler:      &r,
 			ErrorHandler: f.Handle,
 			Transform: func(obj interface{}) (interface{}, error) {
@@ -106,7 +105,6 @@ func TestRule12ATransformThatFails(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.UpdatePod("a/2", "still ugly")
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 initial"}, r.Events())
@@ -131,8 +129,7 @@ func TestRule13APanicIsReportedWithItsKey(t *testing.T) {
 				panic("no a/2 for me")
 			}
 		}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
 		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 		require.Equal(t, 1, i.Status().Queued, "it will be tried again")
 		require.False(t, i.HasSynced())
@@ -174,8 +171,7 @@ func TestRule13ADeletionAfterAPanic(t *testing.T) {
 				panic("half done")
 			}
 		}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
 		w.CreatePods("a/1")
 		synctest.Wait()
 		w.DeletePods("a/1")
@@ -298,8 +294,7 @@ func TestKeyThatIsPassedOverIsFoundAndRepaired(t *testing.T) {
 					panic("no a/2 for me")
 				}
 			}
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
 			time.Sleep(time.Minute)
 			w.CreatePods("a/2")
 			time.Sleep(time.Minute)

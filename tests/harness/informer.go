@@ -43,6 +43,20 @@ func FollowAuto(w *World, c informer.InformerConfig) informer.ResourceVersionInf
 	return informer.NewResourceVersionInformer("pods", w.completed(c))
 }
 
+// Running is an informer as Follow makes one, which runs until the test ends.
+func Running(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
+	i := Follow(w, c)
+	w.Run(i)
+	return i
+}
+
+// Settled is an informer as Running is one, after all that it can do without time passing.
+func Settled(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
+	i := Running(w, c)
+	synctest.Wait()
+	return i
+}
+
 // Share is a shared informer of the pods, with what c leaves open.
 func Share(w *World, c informer.InformerConfig) *informer.SharedResourceVersionInformer {
 	return informer.NewSharedResourceVersionInformer("pods", w.completed(c))

@@ -39,7 +39,7 @@ func Bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, w *
 		}
 		opts.InMemory = true
 		w.Server = informertest.NewServer(opts)
-		defer w.Close()
+		t.Cleanup(w.Close) // after the informers that Run runs, which end first
 		test(t, w)
 	})
 }

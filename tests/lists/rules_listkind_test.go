@@ -43,8 +43,7 @@ func TestRule2WrongListDeletesNothing(t *testing.T) {
 					harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
 						w.CreatePods("a/1", "a/2")
 						var r harness.Recorder
-						i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as, ListMode: mode})
-						w.Run(i)
+						i := harness.Running(w, informer.InformerConfig{Handler: &r, ExampleObject: as, ListMode: mode})
 						time.Sleep(11 * time.Second)
 						require.True(t, i.HasSynced())
 						r.Forget()
@@ -77,8 +76,7 @@ func TestRule2WrongFirstListIsNotComplete(t *testing.T) {
 			harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
 				w.CreatePods("a/1")
 				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
-				w.Run(i)
+				i := harness.Running(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
 				time.Sleep(time.Minute)
 				require.False(t, i.HasSynced())
 				require.ErrorIs(t, i.Status().LastError, informer.ErrNotList)
@@ -110,8 +108,7 @@ func TestRule2ListsOfOtherNames(t *testing.T) {
 					harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
 						w.CreatePods("a/1")
 						var r harness.Recorder
-						i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
-						w.Run(i)
+						harness.Running(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
 						time.Sleep(others)
 						require.Equal(t, []string{"add a/1 initial"}, r.Events())
 						a.Set(fmt.Sprintf(list, "", kind, "2"))

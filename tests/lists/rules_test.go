@@ -29,8 +29,7 @@ func TestRule1ObjectsArriveBeforeTheNextPageDoes(t *testing.T) {
 		secondPage = make(chan struct{}) // of this bubble
 		w.CreatePods("a/1", "a/2", "a/3")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 2})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 2})
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial"}, r.Events())
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseListing, i.Status().Phase)
@@ -93,8 +92,7 @@ func TestRule3ASweepCoversWhatStillWaits(t *testing.T) {
 		release := make(chan struct{})
 		var r harness.Recorder
 		r.Before = func(string) { <-release }
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &r})
 		synctest.Wait() // a/1 is in the handler, a/2 and a/3 wait
 
 		w.Down(func() {
@@ -122,8 +120,7 @@ func TestRule4StorageMovesAfterTheHandler(t *testing.T) {
 				<-hold
 			}
 		}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		first, _, _ := storage.GetByKey("a/1")
 		acknowledged := i.Status().ResourceVersion
 		require.Equal(t, w.ResourceVersion(), acknowledged)
@@ -171,8 +168,7 @@ func TestRule5OrderPerKey(t *testing.T) {
 			delete(inside, k)
 			mu.Unlock()
 		}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Workers: 4})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{Handler: &r, Workers: 4})
 		for round := range 30 {
 			k := harness.Keys(20)[round%20]
 			w.UpdatePod(k, fmt.Sprint(round))
@@ -193,8 +189,7 @@ func TestRule5NoDeleteIsLost(t *testing.T) {
 		w.CreatePods(harness.Keys(40)...)
 		var r harness.Recorder
 		r.Before = func(string) { time.Sleep(20 * time.Millisecond) }
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{Handler: &r})
 		time.Sleep(30 * time.Millisecond)
 		// Most of these still wait as objects of the list.
 		w.DeletePods(harness.Keys(20)...)
@@ -217,8 +212,7 @@ func TestRule2APageReadAgainTellsNothingTwice(t *testing.T) {
 				want = "sync %s"
 			}
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, WatchListPageSize: 10})
-			defer harness.Start(i.RunWithContext)()
+			harness.Running(w, informer.InformerConfig{Handler: &r, Storage: storage, WatchListPageSize: 10})
 			time.Sleep(time.Minute)
 			var calls []string
 			for _, key := range harness.Keys(20) {

@@ -127,8 +127,7 @@ func TestRule8AListIsNotOlderThanTheStorage(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/2": "3", "a/3": "opaque"}))
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ListMode: informer.ListModeFull})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, Storage: storage, ListMode: informer.ListModeFull})
 		require.Equal(t, "list rv=3", w.Verbs()[0])
 		require.Equal(t, []string{"sync a/1", "sync a/2", "delete a/3 unknown"}, r.Events())
 	})
@@ -142,8 +141,7 @@ func TestRule8ARestoredServer(t *testing.T) {
 			w.SetResourceVersion(500)
 			w.CreatePods("a/1", "a/2")
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, informer.InformerConfig{Handler: &r, ListMode: mode})
 
 			w.SetResourceVersion(100)
 			w.UpdatePod("a/1", "as it was long ago")

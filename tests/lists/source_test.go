@@ -99,8 +99,7 @@ func TestAnAnswerThatIsNoList(t *testing.T) {
 			require.NoError(t, storage.Replace(map[string]interface{}{"a/1": w.ResourceVersion()}))
 			var r harness.Recorder
 			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
 			require.False(t, i.HasSynced())
 			require.Error(t, i.Status().LastError)
 			time.Sleep(time.Minute)
@@ -148,8 +147,7 @@ func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: harness.ExampleObject("v1", "Service")})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: harness.ExampleObject("v1", "Service")})
 		require.Empty(t, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
 		require.EqualError(t, f.Errors()[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected /v1, Kind=Service`)
@@ -187,8 +185,7 @@ func TestItemsBeforeTheirKind(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
 		require.Empty(t, r.Events())
 		require.ErrorContains(t, f.Errors()[0], "says its kind")
 	})

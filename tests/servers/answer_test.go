@@ -84,8 +84,7 @@ func TestStalledErrorBodyIsAnErrorInTime(t *testing.T) {
 						w.CreatePods("a/1")
 						var r harness.Recorder
 						var f harness.Failures
-						i := harness.Follow(w, informer.InformerConfig{ListMode: of.mode, Handler: &r, ErrorHandler: f.Handle, Checkpoint: informer.FileCheckpoint(filepath.Join(t.TempDir(), "checkpoint"))})
-						defer harness.Start(i.RunWithContext)()
+						i := harness.Running(w, informer.InformerConfig{ListMode: of.mode, Handler: &r, ErrorHandler: f.Handle, Checkpoint: informer.FileCheckpoint(filepath.Join(t.TempDir(), "checkpoint"))})
 						time.Sleep(20 * time.Second)
 						require.True(t, i.HasSynced())
 						w.CreatePods("a/2")
@@ -129,8 +128,7 @@ func TestErrorBodyIsReadToALimit(t *testing.T) {
 	} {
 		harness.BubbleRun(t, name, informertest.Options{Wrap: harness.AnswerOnce(isList, answer)}, func(t *testing.T, w *harness.World) {
 			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 			time.Sleep(time.Minute)
 			require.True(t, i.HasSynced())
 			errs := f.Errors()
@@ -173,8 +171,7 @@ func TestTextOfAStatusIsCut(t *testing.T) {
 			wrap := harness.AnswerOnce(test.meant, func(w http.ResponseWriter, _ *http.Request) { test.answer(w) })
 			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
+				harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 				time.Sleep(time.Minute)
 				errs := f.Errors()
 				require.Len(t, errs, 1)

@@ -77,8 +77,7 @@ func TestDamagedCompression(t *testing.T) {
 			w.CreatePods("a/0000", "a/1")
 			var f harness.Failures
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
 			time.Sleep(time.Minute)
 			require.True(t, i.HasSynced())
 			w.RequireState(&r)
@@ -95,8 +94,7 @@ func TestCompressedInSeveralMembers(t *testing.T) {
 		body := listInParts(t, parts, harness.Keys(100)...)
 		harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, sendZipped(body, "GZIP"))}, func(t *testing.T, w *harness.World) {
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, informer.InformerConfig{Handler: &r})
 			require.Len(t, r.State(), 100)
 			require.Equal(t, int64(len(body)), i.Status().Counts.ReceivedBytes, "as the server sent them")
 		})
@@ -117,8 +115,7 @@ func TestCompressedRefusal(t *testing.T) {
 		_, _ = w.Write(refusal.Bytes())
 	})}, func(t *testing.T, w *harness.World) {
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		errs := f.Errors()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "not today")
@@ -202,10 +199,9 @@ func TestReceivedBytesOfOthers(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		lister := w.Lister().(cache.ListerWatcherWithContext)
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: &cache.ListWatch{
+		i := harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: &cache.ListWatch{
 			ListWithContextFunc: lister.ListWithContext, WatchFuncWithContext: lister.WatchWithContext,
 		}})
-		defer harness.Settle(i.RunWithContext)()
 		require.True(t, i.HasSynced())
 		require.Zero(t, i.Status().Counts.ReceivedBytes)
 		require.Equal(t, informer.ListModePaged, i.Status().ListMode)

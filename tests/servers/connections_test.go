@@ -117,8 +117,7 @@ func TestTransportMayUseTheAnswerOfAWatch(t *testing.T) {
 				return answer, err
 			})
 		})
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
 		harness.Sleep(time.Second)
 		require.True(t, i.HasSynced())
 		mu.Lock()

@@ -248,8 +248,7 @@ func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		factory := w.Factory()
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		require.ErrorContains(t, f.Errors()[0], `namespace "a/../b" of a list of pods`)
 		require.Empty(t, w.Requests())
 	})
@@ -272,8 +271,7 @@ func TestEachListerWatcherHasTheQPSForItself(t *testing.T) {
 		}
 		require.Less(t, time.Since(began), time.Second)
 
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: one, Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{ListerWatcher: one, Handler: &harness.Recorder{}})
 		time.Sleep(9 * time.Second)
 		require.False(t, i.HasSynced())
 		time.Sleep(2 * time.Second)

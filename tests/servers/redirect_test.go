@@ -52,8 +52,7 @@ func TestRedirectToAnotherServerIsRefused(t *testing.T) {
 				config := w.Config()
 				config.BearerToken = "token"
 				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
+				harness.Running(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 				time.Sleep(time.Second)
 				errs := f.Errors()
 				require.NotEmpty(t, errs)

@@ -35,8 +35,7 @@ func TestLongRetryAfterIsCutToFiveMinutes(t *testing.T) {
 			harness.Bubble(t, informertest.Options{Wrap: tomorrow}, func(t *testing.T, w *harness.World) {
 				w.CreatePods("a/1")
 				var r harness.Recorder
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-				defer harness.Settle(i.RunWithContext)()
+				i := harness.Settled(w, informer.InformerConfig{Handler: &r})
 				require.ErrorContains(t, i.Status().LastError, "tomorrow")
 				w.CreatePods("a/2")
 				time.Sleep(4 * time.Minute)
@@ -93,8 +92,7 @@ func TestRetryAfterIsObeyedInEveryForm(t *testing.T) {
 					harness.Bubble(t, informertest.Options{Wrap: busy}, func(t *testing.T, w *harness.World) {
 						w.CreatePods("a/1")
 						var r harness.Recorder
-						i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-						defer harness.Start(i.RunWithContext)()
+						i := harness.Running(w, informer.InformerConfig{Handler: &r})
 						time.Sleep(119 * time.Second)
 						require.Zero(t, early.Load())
 						require.Error(t, i.Status().LastError)
@@ -122,8 +120,7 @@ func TestLongRetryAfterOfAnAuditIsCutToFiveMinutes(t *testing.T) {
 	})
 	harness.Bubble(t, informertest.Options{Wrap: tomorrow}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		busy.Store(true)
 		began := time.Now()
 		report, err := i.Audit(t.Context(), informer.AuditOptions{})

@@ -108,8 +108,7 @@ func TestRule11ExpiredWatchesDoNotHammer(t *testing.T) {
 			})
 			harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(forget(server)) }}, func(t *testing.T, w *harness.World) {
 				w.CreatePods("a/1")
-				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-				defer harness.Start(i.RunWithContext)()
+				harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 				time.Sleep(10 * time.Minute)
 				require.LessOrEqual(t, l.busiest(), oracle.Requests)
 				require.LessOrEqual(t, len(l.times), 200, "in ten minutes, for the backoff has grown")
@@ -130,8 +129,7 @@ func TestRule11ListAfterASteadyWatchDoesNotWait(t *testing.T) {
 	})
 	harness.Bubble(t, informertest.Options{Wrap: forget}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(time.Minute - time.Second)
 		require.Equal(t, slices.Repeat([]string{"list limit=500", "watch rv=2"}, 6), w.Verbs())
 	})
@@ -146,8 +144,7 @@ func TestRule11RetryAfterIsObeyedForEver(t *testing.T) {
 		return false
 	})
 	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(busy(server)) }}, func(t *testing.T, w *harness.World) {
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(5*time.Minute + 500*time.Millisecond)
 		require.True(t, apierrors.IsTooManyRequests(i.Status().LastError), "it says so: %v", i.Status().LastError)
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
@@ -175,8 +172,7 @@ func TestRule11TheBackoffStartsAgainAfterAnOutage(t *testing.T) {
 			set(!synced)
 			w.CreatePods("a/1")
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: &r})
 			time.Sleep(time.Minute) // without a list, an outage of a minute
 			fail := func(lasts time.Duration) {
 				set(true)
@@ -220,8 +216,7 @@ func TestRule2PagesInACircle(t *testing.T) {
 				w.CreatePods("a/1", "a/2")
 				var r harness.Recorder
 				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.Running(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
 				time.Sleep(time.Minute)
 				w.RequireState(&r)
 				require.True(t, i.HasSynced())
@@ -243,8 +238,7 @@ func TestRule2APageThatAlwaysFails(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: broken}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(10)...)
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 3})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 3})
 		time.Sleep(20 * time.Minute)
 		w.RequireState(&r)
 		require.True(t, i.HasSynced())
@@ -262,8 +256,7 @@ func TestRule2EmptyPagesDoNotHammer(t *testing.T) {
 		return false
 	})
 	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(empty(server)) }}, func(t *testing.T, w *harness.World) {
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(10 * time.Minute)
 		require.LessOrEqual(t, l.busiest(), oracle.Requests)
 	})
@@ -287,8 +280,7 @@ func TestRule11AStoreReadErrorLists(t *testing.T) {
 	})
 	harness.Bubble(t, informertest.Options{Wrap: broken}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, MaxInternalErrorRetryDuration: time.Hour})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, MaxInternalErrorRetryDuration: time.Hour})
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"list limit=500", "watch rv=2", "list limit=500", "watch rv=2"}, w.Verbs())
 	})

@@ -144,8 +144,7 @@ func TestUnreadWatchGoesOnWhereItWas(t *testing.T) {
 			}
 		}
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{ListMode: informer.ListModeWatchList, Handler: &r, ErrorHandler: f.Handle, Budget: informer.NewBudget(8 << 20)})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{ListMode: informer.ListModeWatchList, Handler: &r, ErrorHandler: f.Handle, Budget: informer.NewBudget(8 << 20)})
 		defer unblock()
 		<-i.HasSyncedChecker().Done()
 		w.CreatePods("a/1")
@@ -186,9 +185,8 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 			config := w.Config()
 			config.DisableCompression = true
 			r, f := harness.Recorder{Before: func(string) { <-blocked.Done() }}, harness.Failures{}
-			i := harness.Follow(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: harness.ListerOf(t, config), Handler: &r,
+			i := harness.Running(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: harness.ListerOf(t, config), Handler: &r,
 				ExampleObject: &informer.RawObject{}, ErrorHandler: f.Handle, Budget: informer.NewBudget(2 << 20)})
-			defer harness.Start(i.RunWithContext)()
 			defer unblock()
 			time.Sleep(time.Minute)
 			require.False(t, i.HasSynced())

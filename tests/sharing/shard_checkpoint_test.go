@@ -95,8 +95,7 @@ func TestCheckpointOfAWiderShardIsReplacedAtOnce(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(60)...)
 		s := w.Lived(&harness.Recorder{})
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Shard: half, Checkpoint: s})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, Shard: half, Checkpoint: s})
 		time.Sleep(time.Second)
 		require.NotEmpty(t, i.Status().ResumedFrom)
 		saved := harness.ReadSaved(t, s.Bytes())

@@ -304,8 +304,7 @@ func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 	})
 	harness.BubbleRun(t, "not synced", informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.Inject(mustFault(t, "500"))
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		_, err := i.Audit(t.Context(), informer.AuditOptions{})
 		require.ErrorIs(t, err, informer.ErrNotSynced)
 	})
@@ -387,8 +386,7 @@ func TestAuditSelectsAsTheInformerDoes(t *testing.T) {
 		require.NoError(t, err)
 		storage := informer.NewResourceVersionStorage()
 		lw := informer.NewFilteredListerWatcher(w.Lister(), func(opts *metav1.ListOptions) { opts.LabelSelector = "app=mine" })
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, ListerWatcher: lw})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, ListerWatcher: lw})
 		r, err := i.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 1, r.Objects)
@@ -463,14 +461,12 @@ func TestHandlerThatHangsEndsNoOtherAudits(t *testing.T) {
 		lister := w.Lister()
 		var hangs atomic.Bool
 		release := make(chan struct{})
-		hanging := harness.Follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &harness.Recorder{Before: func(string) {
+		hanging := harness.Running(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &harness.Recorder{Before: func(string) {
 			if hangs.Load() {
 				<-release
 			}
 		}}})
-		defer harness.Start(hanging.RunWithContext)()
-		other := harness.Follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &harness.Recorder{}})
-		defer harness.Start(other.RunWithContext)()
+		other := harness.Running(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &harness.Recorder{}})
 		time.Sleep(3 * time.Hour)
 		require.NoError(t, hanging.Status().LastAudit.Err)
 		hangs.Store(true)

@@ -114,8 +114,7 @@ func TestConditionTellsWhatFailsAtTheServer(t *testing.T) {
 // A server that answers nothing is silent since its last byte.
 func TestConditionStalledBeginsWithTheSilence(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(10*time.Minute + 10*time.Second)
 		requireCondition(t, informer.ReasonCurrent, time.Now(), 11*time.Minute, i.Status().Condition)
 		last := i.Status().LastContact
@@ -137,8 +136,7 @@ func TestConditionStalledBeginsWithTheSilence(t *testing.T) {
 func TestConditionExpiredLoopIsARow(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(10 * time.Minute)
 		for range 5 {
 			w.Inject(informertest.Fault{Match: requests("watch"), Effect: informertest.ErrorEvent(410), Times: 1})
@@ -165,13 +163,12 @@ func TestConditionHandlerFailingLastsUntilAllIsTaken(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var full atomic.Bool
 		full.Store(true)
-		i := harness.Follow(w, informer.InformerConfig{MaxBatch: 1, BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+		i := harness.Running(w, informer.InformerConfig{MaxBatch: 1, BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
 			if full.Load() && events[0].Key == "a/bad" {
 				return errors.New("full")
 			}
 			return nil
 		})})
-		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
 		began := time.Now()
 		w.CreatePods("a/bad")
@@ -382,11 +379,10 @@ func TestConditionOfAServerThatIsBackWhileItsListIsDelivered(t *testing.T) {
 		harness.BubbleRun(t, mode.String(), informertest.Options{}, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(100)...)
 			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
-			i := harness.Follow(w, informer.InformerConfig{
+			i := harness.Running(w, informer.InformerConfig{
 				ListMode: mode, WatchListPageSize: 10, Workers: 1, Budget: informer.NewBudget(1), // so that reading waits for the handler
 				Handler: &harness.Recorder{Before: func(string) { time.Sleep(time.Minute) }},
 			})
-			defer harness.Start(i.RunWithContext)()
 			time.Sleep(10 * time.Minute)
 			require.Equal(t, informer.ReasonServerUnreachable, i.Status().Condition.Reason)
 			heal()

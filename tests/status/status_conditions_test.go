@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -33,8 +32,7 @@ func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
 		store := &harness.Lockable{MemoryCheckpoint: s}
 		unlock, err := store.Lock()
 		require.NoError(t, err)
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: store})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: store})
 
 		requireUnused := func(reason error) {
 			t.Helper()
@@ -63,8 +61,7 @@ func TestStatusNamesADamagedCheckpointUntilItIsReplaced(t *testing.T) {
 		s := w.Lived(&harness.Recorder{})
 		s.Content = s.Content[:40]
 		hold := make(chan struct{})
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{Before: func(string) { <-hold }}, Checkpoint: s})
-		w.Run(i)
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{Before: func(string) { <-hold }}, Checkpoint: s})
 		time.Sleep(time.Second)
 		harness.ErrorAs[*informer.CheckpointError](t, i.Status().CheckpointError)
 		close(hold)
@@ -101,8 +98,7 @@ func TestStatusTellsWhereARunResumed(t *testing.T) {
 func TestStatusTellsWhyItemsAreSkipped(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
-		wrong := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ExampleObject: &corev1.ConfigMap{}})
-		w.Run(wrong)
+		wrong := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ExampleObject: &corev1.ConfigMap{}})
 		for range 5 {
 			time.Sleep(time.Hour)
 			require.ErrorIs(t, wrong.Status().LastError, informer.ErrNotList)
@@ -117,9 +113,7 @@ func TestSkippedErrorEndsWithACompleteList(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Mistyped(1)})
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ExampleObject: &corev1.Pod{}})
-		w.Run(i)
-		synctest.Wait()
+		i := harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}, ExampleObject: &corev1.Pod{}})
 		require.Error(t, i.Status().SkippedError)
 		heal()
 		w.Relist()

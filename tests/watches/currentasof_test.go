@@ -108,8 +108,7 @@ func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 		s := checkpointBefore(w, 20, 3*time.Minute)
 		began := time.Now()
 		g := closedGate()
-		i := harness.Follow(w, informer.InformerConfig{Handler: g, Checkpoint: s})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.Settled(w, informer.InformerConfig{Handler: g, Checkpoint: s})
 		require.Zero(t, i.Status().CurrentAsOf)
 		close(g.open)
 		synctest.Wait()
@@ -127,8 +126,7 @@ func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 		s := checkpointBefore(w, 200, time.Second)
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Slow(3000)})
 		r := &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		slowly := 0
 		for range 10000 {
 			harness.Sleep(10 * time.Millisecond)
@@ -150,8 +148,7 @@ func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 func TestCurrentAsOfAnOutage(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(10 * time.Minute)
 		w.Blocked.Lock()
 		w.CloseClientConnections()

@@ -55,8 +55,7 @@ func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeAuto} {
 		harness.BubbleRun(t, mode.String(), informertest.Options{Wrap: impatient(50 * time.Second)}, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(3)...)
-			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
 			time.Sleep(10 * time.Minute)
 			requests := len(w.Requests())
 			said := 0
@@ -82,8 +81,7 @@ func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 func TestWatchesAreLongAgainWhenNothingCutsThem(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(3)...)
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		for range 4 {
 			time.Sleep(40 * time.Second)
 			w.CloseClientConnections()

@@ -33,8 +33,7 @@ func TestGoAwayCausesNoListAndNoError(t *testing.T) {
 			config, dials := harness.CountDials(w.Config())
 			var r harness.Recorder
 			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), ListMode: mode, WatchListPageSize: 10, Handler: &r, ErrorHandler: f.Handle})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), ListMode: mode, WatchListPageSize: 10, Handler: &r, ErrorHandler: f.Handle})
 			harness.Sleep(time.Second)
 			require.True(t, i.HasSynced())
 			for range 60 { // several watches, one after the other
@@ -62,8 +61,7 @@ func TestIdleWatchExpires(t *testing.T) {
 		harness.BubbleRun(t, name, options, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(quietObjects)...)
 			var r harness.Recorder
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: &r})
 			time.Sleep(4 * time.Minute)
 			w.RequireOneWatch()
 			r.Forget()

@@ -44,8 +44,7 @@ func TestObjectsWithoutVersionAndUID(t *testing.T) {
 			storage := informer.NewResourceVersionStorage()
 			var r harness.Recorder
 			r.Before = func(string) { time.Sleep(time.Second) }
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example})
-			defer harness.Start(i.RunWithContext)()
+			harness.Running(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example})
 			harness.Sleep(time.Minute)
 			require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "add a/3 initial"}, r.Events())
 			require.ElementsMatch(t, []string{"a/1", "a/2", "a/3"}, storage.ListKeys())
@@ -140,7 +139,7 @@ func (*keptStore) Replace([]interface{}, string) error { return nil }
 func TestExtraStoreKeepsATombstone(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var extra keptStore
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			Handler: &harness.Recorder{}, ExtraStore: &extra,
 			Transform: func(obj interface{}) (interface{}, error) {
 				if harness.Key(obj) == "a/1" {
@@ -149,7 +148,6 @@ func TestExtraStoreKeepsATombstone(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		w.DeletePods("a/1")
 		synctest.Wait()
@@ -168,7 +166,7 @@ func TestACopyOfARawObjectIsKept(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(20)...)
 		kept := map[string]*informer.RawObject{}
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			Handler: &harness.Recorder{}, ExampleObject: &informer.RawObject{},
 			Transform: func(obj interface{}) (interface{}, error) {
 				own := obj.(*informer.RawObject).DeepCopyObject().(*informer.RawObject)
@@ -176,7 +174,6 @@ func TestACopyOfARawObjectIsKept(t *testing.T) {
 				return own, nil
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("zz/another", "zz/and-another")
 		synctest.Wait()
 		for k, own := range kept {
@@ -194,7 +191,7 @@ func TestARawObjectIsNotRecycledTwice(t *testing.T) {
 		w.CreatePods(harness.Keys(4)...)
 		shared := &informer.RawObject{}
 		var seen []string
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			Handler: informer.ResourceEventHandlerFuncs{
 				AddFunc: func(obj interface{}) {
 					if raw := obj.(*informer.RawObject); raw != shared {
@@ -215,7 +212,6 @@ func TestARawObjectIsNotRecycledTwice(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("zz/0001", "zz/0002", "zz/0003", "zz/0004")
 		harness.Sleep(time.Minute)
 		require.Equal(t, []string{"0001", "0002", "0003", "0004"}, seen)
@@ -235,7 +231,7 @@ func TestAPanicIsNotSettledByAnUnreadableObject(t *testing.T) {
 				panic("after having begun to take it in")
 			}
 		}
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			Handler:      &r,
 			ErrorHandler: harness.IgnoreErrors,
 			Transform: func(obj interface{}) (interface{}, error) {
@@ -245,7 +241,6 @@ func TestAPanicIsNotSettledByAnUnreadableObject(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		w.CreatePods("a/1")
 		synctest.Wait()
 		require.True(t, panicked)
@@ -324,8 +319,7 @@ func TestASilentAnswerOfAnUnknownType(t *testing.T) {
 	})
 	harness.Bubble(t, informertest.Options{Wrap: wrong}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(10 * time.Minute)
 		require.ErrorIs(t, i.Status().LastError, informer.ErrContentType)
 	})
@@ -339,7 +333,7 @@ func TestADeletionThatCanNotBeTransformed(t *testing.T) {
 		var f harness.Failures
 		var deleted []interface{}
 		fails := false
-		i := harness.Follow(w, informer.InformerConfig{
+		harness.Settled(w, informer.InformerConfig{
 			ErrorHandler: f.Handle, ExampleObject: &corev1.Pod{},
 			Handler: informer.ResourceEventHandlerFuncs{DeleteFunc: func(obj interface{}) { deleted = append(deleted, obj) }},
 			Transform: func(obj interface{}) (interface{}, error) {
@@ -349,7 +343,6 @@ func TestADeletionThatCanNotBeTransformed(t *testing.T) {
 				return obj, nil
 			},
 		})
-		defer harness.Settle(i.RunWithContext)()
 		fails = true
 		w.DeletePods("a/1")
 		synctest.Wait()
@@ -368,8 +361,7 @@ func TestTheRateLimiterIsNoSilence(t *testing.T) {
 		config.RateLimiter = &slowLimiter{wait: 100 * time.Second}
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5})
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, f.Errors())
 		require.True(t, i.HasSynced())
@@ -457,8 +449,7 @@ func TestASlowHandlerGetsPastWhatCutsAList(t *testing.T) {
 			config.Timeout = 10 * time.Second
 			var r harness.Recorder
 			r.Before = func(string) { time.Sleep(time.Second) }
-			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ListMode: mode, Budget: informer.NewBudget(1000)})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &r, ListMode: mode, Budget: informer.NewBudget(1000)})
 			harness.Sleep(30 * time.Minute)
 			require.True(t, i.HasSynced(), "told: %v", len(r.State()))
 			w.RequireState(&r)
@@ -476,8 +467,7 @@ func TestATransportThatReturnsNothing(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		config := w.Config()
 		config.WrapTransport = func(http.RoundTripper) http.RoundTripper { return nilResponses{} }
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{ListerWatcher: harness.ListerOf(t, config), Handler: &harness.Recorder{}})
 		time.Sleep(time.Minute)
 		require.Error(t, i.Status().LastError)
 	})
@@ -507,8 +497,7 @@ func TestAFailingControllerDoesNotHoldTheBudgetOfOthers(t *testing.T) {
 		factory := w.Factory()
 		var r harness.Recorder
 		r.Before = func(string) { time.Sleep(time.Second) }
-		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Widgets), Handler: &r, Workers: 10})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Widgets), Handler: &r, Workers: 10})
 		began := time.Now()
 		<-i.HasSyncedChecker().Done()
 		require.Less(t, time.Since(began), 15*time.Second, "101 calls of 1 s, 10 side by side")

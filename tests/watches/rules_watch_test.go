@@ -39,8 +39,7 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 			w.CreatePods("a/1")
 			var r harness.Recorder
 			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stallTimeout})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stallTimeout})
 			w.SetResourceVersion(9) // of the bookmark
 			harness.Sleep(test.least - time.Second)
 			require.Len(t, w.Requests(), 2)
@@ -187,8 +186,7 @@ func TestVersionsThatAServerCannotReadAreListed(t *testing.T) {
 			require.NoError(t, err)
 		}
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
 		time.Sleep(time.Minute)
 		next.Store(&other)
 		w.CloseClientConnections()
@@ -207,8 +205,7 @@ func TestRule11ARefusedInformerRecovers(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
 		time.Sleep(10 * time.Minute)
 		require.True(t, apierrors.IsForbidden(i.Status().LastError), "%v", i.Status().LastError)
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)

@@ -139,8 +139,7 @@ func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 			harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
 				var r harness.Recorder
 				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-				defer harness.Settle(i.RunWithContext)()
+				i := harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
 				require.Equal(t, []string{"add a/1", "add a/3"}, r.Events())
 				require.EqualValues(t, 1, i.Status().Skipped)
 				errs := f.Errors()
@@ -388,8 +387,7 @@ func TestAnUnreadableDeletion(t *testing.T) {
 			w.CreatePods("a/1", "a/2")
 			var r harness.Recorder
 			var f harness.Failures
-			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ListMode: mode})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ListMode: mode})
 			w.DeletePods("a/1")
 			w.CreatePods("a/3")
 			synctest.Wait()

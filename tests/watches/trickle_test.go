@@ -57,8 +57,7 @@ func TestTrickleOfAnEventIsSilence(t *testing.T) {
 				w.CreatePods("a/1")
 				var r harness.Recorder
 				var f harness.Failures
-				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stall})
-				defer harness.Settle(i.RunWithContext)()
+				harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stall})
 				w.CreatePods("a/2")
 				time.Sleep(test.most + 10*time.Second)
 				w.RequireState(&r)
@@ -77,8 +76,7 @@ func TestLargeEventOverASlowConnectionIsNoSilence(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: 90 * time.Second})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: 90 * time.Second})
 		for _, text := range []string{fmt.Sprintf("watch oversize=1,%d times=1", size), "watch slow=8000"} {
 			fault, err := informertest.ParseFault(text)
 			require.NoError(t, err)
@@ -101,8 +99,7 @@ func TestWatchEndsInTimeThoughTheServerDoesNotEndIt(t *testing.T) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
 		w.SetResourceVersion(100) // of bookmarks
 		time.Sleep(14 * time.Minute)
 		require.Len(t, w.Verbs(), 2)

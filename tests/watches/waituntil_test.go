@@ -104,8 +104,7 @@ func TestWaitUntilWaitsForTheHandler(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/b")
 		g := closedGate()
-		i := harness.Follow(w, informer.InformerConfig{Handler: g})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: g})
 		listed := waitFor(t.Context(), i, w.ResourceVersion())
 		time.Sleep(time.Hour)
 		require.False(t, listed.over(), "the handler has not returned")
@@ -138,8 +137,7 @@ func TestWaitUntilWaitsForAFailingBatch(t *testing.T) {
 		})
 		mended.Store("a/good", true)
 		w.CreatePods("a/good")
-		i := harness.Follow(w, informer.InformerConfig{BatchHandler: handler})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{BatchHandler: handler})
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
 		w.CreatePods("a/bad")
 		bad := waitFor(t.Context(), i, w.ResourceVersion())
@@ -159,8 +157,7 @@ func TestWaitUntilABookmark(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		lw := w.Factory().ForResourceWithOptions("", harness.Pods, func(o *metav1.ListOptions) { o.FieldSelector = "metadata.namespace=mine" })
 		w.CreatePods("mine/a")
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: lw})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: lw})
 		time.Sleep(30 * time.Second)
 		w.CreatePods("others/a")
 		began := time.Now()
@@ -177,8 +174,7 @@ func TestWaitUntilAcrossABrokenWatch(t *testing.T) {
 		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(3)...)
 			r := &harness.Recorder{}
-			i := harness.Follow(w, informer.InformerConfig{Handler: r})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.Running(w, informer.InformerConfig{Handler: r})
 			require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
 			w.Blocked.Lock()
 			breaks(w)
@@ -204,8 +200,7 @@ func TestWaitUntilAllPages(t *testing.T) {
 		w.CreatePods(harness.Keys(4)...)
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, Page: informertest.LaterPages}, Effect: informertest.Hang()})
 		r := &harness.Recorder{}
-		i := harness.Follow(w, informer.InformerConfig{Handler: r, WatchListPageSize: 2})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: r, WatchListPageSize: 2})
 		first := waitFor(t.Context(), i, "1")
 		time.Sleep(time.Minute)
 		require.Len(t, r.Events(), 2)
@@ -250,8 +245,7 @@ func TestWaitUntilALargeVersion(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		lw := largeVersions{w.Lister(), huge}
 		w.CreatePods("a/b")
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: lw})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: lw})
 		require.NoError(t, i.WaitUntil(t.Context(), "18446744073709551616"))
 		require.NoError(t, i.WaitUntil(t.Context(), huge+w.ResourceVersion()))
 		waits := waitFor(t.Context(), i, huge+"9")
@@ -316,8 +310,7 @@ func TestWaitUntilARestoredServer(t *testing.T) {
 		for n := range 20 {
 			put(w, "a/b", fmt.Sprint(n))
 		}
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
 		time.Sleep(time.Minute)
 		w.Blocked.Lock()

@@ -63,8 +63,7 @@ func TestUndecodableEventIsDeliveredByTheListAfterTheWatch(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
-		i := harness.Follow(w, informer.InformerConfig{ExampleObject: &corev1.Pod{}, Handler: &r, ExtraStore: harness.Nothing{}})
-		defer harness.Settle(i.RunWithContext)()
+		harness.Settled(w, informer.InformerConfig{ExampleObject: &corev1.Pod{}, Handler: &r, ExtraStore: harness.Nothing{}})
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Mistyped(1), Times: 1})
 		w.UpdatePod("a/1", "changed")
 		time.Sleep(10 * time.Second)
@@ -96,8 +95,7 @@ func TestUnprovenWatchIsBrokenAfter75Seconds(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var f harness.Failures
-		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		defer harness.Start(i.RunWithContext)()
+		harness.Running(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		time.Sleep(2 * time.Minute) // a bookmark has come
 		synctest.Wait()
 		unanswered.Store(true)
