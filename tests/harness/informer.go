@@ -45,16 +45,23 @@ func FollowAuto(w *World, c informer.InformerConfig) informer.ResourceVersionInf
 
 // Running is an informer as Follow makes one, which runs until the test ends.
 func Running(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
-	i := Follow(w, c)
+	return w.running(Follow(w, c))
+}
+
+// RunningAuto is for FollowAuto what Running is for Follow.
+func RunningAuto(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
+	return w.running(FollowAuto(w, c))
+}
+
+func (w *World) running(i informer.ResourceVersionInformer) informer.ResourceVersionInformer {
 	w.Run(i)
 	return i
 }
 
 // Settled is an informer as Running is one, after all that it can do without time passing.
 func Settled(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
-	i := Running(w, c)
-	synctest.Wait()
-	return i
+	defer synctest.Wait()
+	return Running(w, c)
 }
 
 // Share is a shared informer of the pods, with what c leaves open.

@@ -52,8 +52,7 @@ func TestRule9BusyServerIsWaitedFor(t *testing.T) {
 				w.CreatePods(harness.Keys(3)...)
 				heal := w.Inject(mustFault(t, fault))
 				var r harness.Recorder
-				i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.RunningAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
 				time.Sleep(4*time.Minute + 500*time.Millisecond)
 				served, refused := []string{}, []string{}
 				for _, request := range w.Requests() {
@@ -96,8 +95,7 @@ func TestRule9BusyServerIsListedInTheEnd(t *testing.T) {
 			config := informer.InformerConfig{ListMode: mode, ListerWatcher: w.Lister()}
 			var r harness.Recorder
 			config.Handler = &r
-			i := harness.FollowAuto(w, config)
-			defer harness.Start(i.RunWithContext)()
+			i := harness.RunningAuto(w, config)
 			time.Sleep(5*time.Minute - time.Second)
 			require.Equal(t, slices.Repeat([]string{"watch-list"}, 10), w.Verbs())
 			require.False(t, i.HasSynced())
@@ -109,8 +107,8 @@ func TestRule9BusyServerIsListedInTheEnd(t *testing.T) {
 
 			heal()
 			w.ResetRequests()
-			other := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, ListerWatcher: config.ListerWatcher, Handler: &harness.Recorder{}})
-			defer harness.Settle(other.RunWithContext)()
+			harness.RunningAuto(w, informer.InformerConfig{ListMode: mode, ListerWatcher: config.ListerWatcher, Handler: &harness.Recorder{}})
+			synctest.Wait()
 			require.Equal(t, []string{"watch-list"}, w.Verbs())
 		})
 	}

@@ -37,8 +37,7 @@ func TestRule9ARefusedWatchListIsReadInPages(t *testing.T) {
 				w.CreatePods(harness.Keys(3)...)
 				var r harness.Recorder
 				var f harness.Failures
-				i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r, ErrorHandler: f.Handle})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.RunningAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r, ErrorHandler: f.Handle})
 				asked := 1
 				if slices.Contains(second, code) {
 					asked = 2
@@ -73,8 +72,7 @@ func TestRule9WatchListsAreTriedAgainWhereListsAreRefused(t *testing.T) {
 			harness.Bubble(t, informertest.Options{Wrap: harness.Refusing(code, meant)}, func(t *testing.T, w *harness.World) {
 				w.CreatePods(harness.Keys(3)...)
 				var r harness.Recorder
-				i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 				time.Sleep(10 * time.Minute)
 				require.False(t, i.HasSynced())
 				require.Error(t, i.Status().LastError)
@@ -103,8 +101,7 @@ func TestRule9AnOutageIsNoFallback(t *testing.T) {
 				harness.Bubble(t, informertest.Options{Wrap: harness.Refusing(code, meant)}, func(t *testing.T, w *harness.World) {
 					w.CreatePods(harness.Keys(3)...)
 					var r harness.Recorder
-					i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-					defer harness.Start(i.RunWithContext)()
+					i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 					time.Sleep(lasts)
 					serving.Store(true)
 					w.ResetRequests()
@@ -142,8 +139,7 @@ func TestRetryAfterIsObeyedInEveryListMode(t *testing.T) {
 					harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 						w.CreatePods("a/1")
 						var r harness.Recorder
-						i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
-						defer harness.Start(i.RunWithContext)()
+						i := harness.RunningAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
 						time.Sleep(20*time.Minute - time.Second)
 						require.LessOrEqual(t, refused.Load(), int32(atMost), "%q", w.Verbs())
 						if only != "all" {

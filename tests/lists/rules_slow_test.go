@@ -38,8 +38,7 @@ func TestRule9SlowWatchList(t *testing.T) {
 					w.Inject(mustFault(t, fault))
 				}
 				var r harness.Recorder
-				i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, WatchListPageSize: page, Handler: &r})
-				defer harness.Start(i.RunWithContext)()
+				i := harness.RunningAuto(w, informer.InformerConfig{ListMode: mode, WatchListPageSize: page, Handler: &r})
 				time.Sleep(test.takes - 2*time.Second)
 				require.Equal(t, name == "silent", i.HasSynced())
 				time.Sleep(10 * time.Second)
@@ -77,8 +76,7 @@ func TestSlowListInOnePiece(t *testing.T) {
 		w.CreatePods(harness.Keys(3)...)
 		w.Inject(mustFault(t, "list slow=1"))
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{ListMode: informer.ListModeFull, Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{ListMode: informer.ListModeFull, Handler: &r})
 		time.Sleep(8 * time.Minute)
 		require.False(t, i.HasSynced())
 		time.Sleep(30 * time.Minute)

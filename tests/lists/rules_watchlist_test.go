@@ -65,8 +65,7 @@ func TestRule9ObjectsAreToldAsTheyArrive(t *testing.T) {
 		hold = make(chan struct{}) // of the bubble
 		w.CreatePods(harness.Keys(10)...)
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 		harness.Sleep(9 * time.Second)
 		require.Len(t, r.Events(), 4)
 		require.False(t, i.HasSynced())
@@ -297,8 +296,8 @@ func TestRule9ChangesAmongTheInitialEvents(t *testing.T) {
 			require.NoError(t, storage.Add(obj))
 		}
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		synctest.Wait()
 		require.True(t, i.HasSynced())
 		require.Equal(t, map[string]string{"a/2": "6", "a/3": "4"}, r.State())
 		require.Contains(t, r.Events(), "delete a/1")
@@ -339,8 +338,8 @@ func TestRule9AChangeAmongTheInitialEventsThatCanNotBeDecoded(t *testing.T) {
 		})
 		harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
 			var r harness.Recorder
-			i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ExampleObject: &corev1.Pod{}, ExtraStore: extra})
-			defer harness.Settle(i.RunWithContext)()
+			i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r, ExampleObject: &corev1.Pod{}, ExtraStore: extra})
+			synctest.Wait()
 			require.True(t, i.HasSynced())
 			require.EqualValues(t, 1, i.Status().Skipped)
 			time.Sleep(time.Hour)
@@ -369,8 +368,8 @@ func TestRule9ListModeWatchListTriesAgain(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ListMode: informer.ListModeWatchList})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r, ListMode: informer.ListModeWatchList})
+		synctest.Wait()
 		w.Relist()
 		w.RequireState(&r)
 		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=2", "watch rv=2", "watch-list rv=2", "list limit=500", "watch rv=4"}, w.Verbs())
@@ -411,8 +410,8 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "1"}))
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
+		synctest.Wait()
 		require.True(t, i.HasSynced())
 		require.Equal(t, []string{"add a/2 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)

@@ -36,8 +36,7 @@ func TestWatchEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 					w.CreatePods(harness.Keys(3)...)
 					var r harness.Recorder
 					var f harness.Failures
-					i := harness.FollowAuto(w, informer.InformerConfig{ListMode: listMode, ExampleObject: example, Handler: &r, ErrorHandler: f.Handle})
-					defer harness.Start(i.RunWithContext)()
+					i := harness.RunningAuto(w, informer.InformerConfig{ListMode: listMode, ExampleObject: example, Handler: &r, ErrorHandler: f.Handle})
 					time.Sleep(20 * time.Second)
 					w.ResetRequests()
 					w.Inject(onWatches(informertest.Unversioned(1)))
@@ -68,8 +67,8 @@ func TestInitialEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 		w.Inject(onWatches(informertest.Unversioned(2)))
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		synctest.Wait()
 		require.True(t, i.HasSynced())
 		w.RequireState(&r)
 		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=4"}, w.Verbs())

@@ -52,10 +52,9 @@ func TestServerRefusesParameterAndIsBusy(t *testing.T) {
 			w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Status(429).RetryAfter(time.Second)})
 			w.CreatePods(harness.Keys(5)...)
 			var r harness.Recorder
-			i := harness.FollowAuto(w, informer.InformerConfig{
+			harness.RunningAuto(w, informer.InformerConfig{
 				Handler: &r, ListMode: informer.ListModePaged, ErrorHandler: harness.IgnoreErrors, Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63},
 			})
-			defer harness.Start(i.RunWithContext)()
 			harness.Sleep(time.Minute)
 			require.Less(t, len(w.Requests()), 70)
 		})
@@ -67,8 +66,7 @@ func testRefusedParameter(t *testing.T, w *harness.World, config informer.Inform
 	var r harness.Recorder
 	var f harness.Failures
 	config.Handler, config.ErrorHandler = &r, f.Handle
-	i := harness.FollowAuto(w, config)
-	defer harness.Start(i.RunWithContext)()
+	i := harness.RunningAuto(w, config)
 	inShard := func() map[string]string {
 		versions := map[string]string{}
 		pods, err := w.List(harness.Pods, "")

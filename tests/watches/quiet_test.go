@@ -41,8 +41,8 @@ func TestQuietWatchListIsReplacedByOneWatch(t *testing.T) {
 		w.CreatePods(harness.Keys(quietObjects)...)
 		var r harness.Recorder
 		var f harness.Failures
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		defer harness.Settle(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		synctest.Wait()
 		require.True(t, i.HasSynced())
 		asked := len(w.Requests()) - len(w.Verbs())
 
@@ -94,8 +94,7 @@ func TestQuietWatchListLosesNothing(t *testing.T) {
 		harness.Bubble(t, overHTTP2, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(quietObjects)...)
 			var r harness.Recorder
-			i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 			time.Sleep(time.Duration(second) * time.Second)
 			w.UpdatePod("a/0003", "changed")
 			w.DeletePods("a/0004")
@@ -140,8 +139,7 @@ func TestQuietWatchListIsReplacedWhenTheServerIsBack(t *testing.T) {
 	harness.Bubble(t, overHTTP2, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(quietObjects)...)
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 		time.Sleep(time.Minute + time.Second)
 		w.Blocked.Lock()
 		time.Sleep(quietBy - time.Minute)
@@ -161,8 +159,7 @@ func TestBusyWatchListStays(t *testing.T) {
 	harness.Bubble(t, overHTTP2, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(quietObjects)...)
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 		for n := range 120 {
 			time.Sleep(5 * time.Second)
 			w.UpdatePod("a/0001", fmt.Sprint(n))
@@ -178,8 +175,7 @@ func TestWatchListIsReplacedOnceItIsQuiet(t *testing.T) {
 	harness.Bubble(t, overHTTP2, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(quietObjects)...)
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 		for n := range 4 { // the last of them after two minutes
 			time.Sleep(32 * time.Second)
 			w.UpdatePod("a/0001", fmt.Sprint(n))
@@ -210,8 +206,7 @@ func TestOtherWatchesAreNotReplaced(t *testing.T) {
 	} {
 		harness.BubbleRun(t, name, test.server, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(test.objects)...)
-			i := harness.FollowAuto(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: test.mode, StallTimeout: time.Hour})
-			defer harness.Start(i.RunWithContext)()
+			i := harness.RunningAuto(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: test.mode, StallTimeout: time.Hour})
 			time.Sleep(10 * time.Minute)
 			require.Equal(t, test.verbs, w.Verbs())
 			require.Zero(t, i.Status().Counts.Watches.Quiet)

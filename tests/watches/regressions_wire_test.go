@@ -264,8 +264,7 @@ func TestAWatchListWithoutAHead(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: hang}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
 		var r harness.Recorder
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &r})
 		time.Sleep(30 * time.Minute)
 		require.True(t, i.HasSynced(), "asked: %v", w.Verbs())
 	})
@@ -432,8 +431,7 @@ func TestWhoMayNotWatchGetsAList(t *testing.T) {
 	})
 	harness.Bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *harness.World) {
 		w.CreatePods("a/1")
-		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &harness.Recorder{}})
-		defer harness.Start(i.RunWithContext)()
+		i := harness.RunningAuto(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		time.Sleep(30 * time.Minute)
 		require.True(t, i.HasSynced(), "asked: %v", w.Verbs()[:3])
 	})
