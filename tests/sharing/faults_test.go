@@ -222,7 +222,7 @@ func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 
 // What cannot be read off the common watch, each handler skips, counts, and lists for.
 func TestSharedEventsThatCanNotBeRead(t *testing.T) {
-	for name, effect := range map[string]informertest.Effect{"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 64<<20)} {
+	for name, effect := range map[string]informertest.Effect{"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 17<<20)} {
 		harness.BubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *harness.World) {
 			w.CreatePods(harness.Keys(3)...)
 			s := harness.Share(w, informer.InformerConfig{})

@@ -269,7 +269,7 @@ func TestAJointListThatFails(t *testing.T) {
 		"reset": informertest.Reset(), "cut": informertest.Cut(700),
 		"cut without an error": informertest.CutClean(700), "hangs": informertest.Hang(), "unavailable": informertest.Status(http.StatusServiceUnavailable),
 		"forbidden": informertest.Status(http.StatusForbidden), "gone": informertest.Status(http.StatusGone),
-		"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 64<<20),
+		"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 17<<20),
 	} {
 		for request := range 3 {
 			t.Run(fmt.Sprint(name, " ", request), func(t *testing.T) {
