@@ -334,9 +334,7 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 			w.RequireState(r)
 			require.Contains(t, r.Events(), "add a/0001 initial", "a cold start")
 			stop()
-			errs := f.Errors()
-			require.Len(t, errs, 1)
-			harness.ErrorAs[*informer.CheckpointError](t, errs[0])
+			harness.ErrorAs[*informer.CheckpointError](t, f.One(t))
 
 			w.UpdatePod("a/0001", "changed")
 			w.ResetRequests()
@@ -415,9 +413,7 @@ func TestAStoreThatFailsToClose(t *testing.T) {
 		var f harness.Failures
 		i := harness.Running(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
 		time.Sleep(time.Minute)
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorIs(t, errs[0], broken)
+		require.ErrorIs(t, f.One(t), broken)
 		require.True(t, i.HasSynced())
 		require.Empty(t, r.Events())
 	})
@@ -709,9 +705,7 @@ func TestTheLastSaveIsGivenUp(t *testing.T) {
 		stop()
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.Equal(t, before, s.Bytes())
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
+		require.ErrorIs(t, f.One(t), context.DeadlineExceeded)
 	})
 }
 

@@ -30,10 +30,9 @@ func TestSecondInformerOfARunningStorageDoesNotRun(t *testing.T) {
 		two := harness.Follow(w, informer.InformerConfig{ListerWatcher: ofNamespace(w, "b"), Handler: &second, Storage: storage, ErrorHandler: f.Handle})
 		stop := harness.Settle(one.RunWithContext)
 		two.Run(make(chan struct{})) // it returns
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorIs(t, errs[0], informer.ErrStorageInUse)
-		require.ErrorContains(t, errs[0], `"pods"`)
+		err := f.One(t)
+		require.ErrorIs(t, err, informer.ErrStorageInUse)
+		require.ErrorContains(t, err, `"pods"`)
 		require.ErrorIs(t, two.Status().LastError, informer.ErrStorageInUse)
 		require.Equal(t, informer.PhaseStopped, two.Status().Phase)
 		require.False(t, two.HasSynced())
@@ -87,9 +86,7 @@ func TestStorageOfARemovedHandlerIsFreeWhenItHasEnded(t *testing.T) {
 		early, err := shared.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{}, Storage: storage, ErrorHandler: f.Handle})
 		require.NoError(t, err)
 		synctest.Wait()
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorIs(t, errs[0], informer.ErrStorageInUse)
+		require.ErrorIs(t, f.One(t), informer.ErrStorageInUse)
 		shared.RemoveHandler(early)
 		<-ended
 		r := &harness.Recorder{}

@@ -231,9 +231,7 @@ func TestABatchThatFailsWhileRunIsStopped(t *testing.T) {
 		})})
 		stop := harness.Settle(i.RunWithContext)
 		stop()
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.EqualError(t, errs[0], `batch of 1 events from "a/1" on, attempt 1: the disk is full`)
+		require.EqualError(t, f.One(t), `batch of 1 events from "a/1" on, attempt 1: the disk is full`)
 	})
 }
 
@@ -269,9 +267,7 @@ func TestABatchWithoutWhatCanNotBeTransformed(t *testing.T) {
 					require.Equal(t, 2, c.Storage.Len())
 					require.EqualValues(t, 1, i.Status().Skipped)
 					require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion, "it is not waited for")
-					errs := f.Errors()
-					require.Len(t, errs, 1)
-					skipped := harness.ErrorAs[*informer.ItemError](t, errs[0])
+					skipped := harness.ErrorAs[*informer.ItemError](t, f.One(t))
 					require.Equal(t, "a/2", skipped.Key)
 					w.DeletePods("a/1", "a/2", "a/3")
 					synctest.Wait()

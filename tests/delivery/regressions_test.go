@@ -217,9 +217,7 @@ func TestATransformThatPanics(t *testing.T) {
 			}})
 		defer harness.Settle(i.RunWithContext)()
 		require.Equal(t, []string{"add a/2 initial"}, r.Events())
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: transform: panic: malformed`)
+		require.EqualError(t, f.One(t), `list item 0 "a/1" skipped: transform: panic: malformed`)
 	})
 }
 

@@ -80,9 +80,7 @@ func TestRule12AnUnreadableItemIsSkipped(t *testing.T) {
 			}
 			require.Equal(t, want, r.Events(), "what may live is not deleted")
 			require.EqualValues(t, 1, i.Status().Skipped)
-			errs := f.Errors()
-			require.Len(t, errs, 1)
-			skipped := harness.ErrorAs[*informer.ItemError](t, errs[0])
+			skipped := harness.ErrorAs[*informer.ItemError](t, f.One(t))
 			require.Equal(t, 1, skipped.Index)
 			require.Equal(t, test.badKey, skipped.Key)
 			require.False(t, skipped.Watch)
@@ -231,9 +229,7 @@ func TestASecondRunBesideARunningOne(t *testing.T) {
 		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
 		stop := harness.Settle(i.RunWithContext)
 		i.RunWithContext(t.Context()) // returns
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
+		require.ErrorIs(t, f.One(t), informer.ErrAlreadyRunning)
 		require.Equal(t, informer.PhaseWatching, i.Status().Phase)
 		stop()
 	})

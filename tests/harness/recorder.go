@@ -239,6 +239,13 @@ func (f *Failures) Errors() []error {
 	return errs
 }
 
+// One returns the only error so far.
+func (f *Failures) One(t require.TestingT) error {
+	errs := f.Errors()
+	require.Len(t, errs, 1)
+	return errs[0]
+}
+
 // ErrorAs returns the error of type E in the tree of err, which must have one.
 func ErrorAs[E error](t require.TestingT, err error) (found E) {
 	require.ErrorAs(t, err, &found)

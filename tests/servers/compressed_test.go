@@ -116,10 +116,9 @@ func TestCompressedRefusal(t *testing.T) {
 	})}, func(t *testing.T, w *harness.World) {
 		var f harness.Failures
 		harness.Settled(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
-		errs := f.Errors()
-		require.Len(t, errs, 1)
-		require.ErrorContains(t, errs[0], "not today")
-		require.EqualValues(t, http.StatusForbidden, codeOf(errs[0]))
+		err := f.One(t)
+		require.ErrorContains(t, err, "not today")
+		require.EqualValues(t, http.StatusForbidden, codeOf(err))
 	})
 }
 

@@ -236,9 +236,7 @@ func TestServerListsAnotherShard(t *testing.T) {
 			defer harness.Synced(i)()
 			require.NotContains(t, strings.Join(r.Events(), "\n"), "delete")
 			require.Equal(t, shardOf(w, gvr, half), r.State())
-			errs := f.Errors()
-			require.Len(t, errs, 1)
-			require.ErrorContains(t, errs[0], "the server has listed the shard")
+			require.ErrorContains(t, f.One(t), "the server has listed the shard")
 		})
 	}
 }

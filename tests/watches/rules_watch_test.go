@@ -45,9 +45,7 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 			require.Len(t, w.Requests(), 2)
 			harness.Sleep(test.most - test.least + 2*time.Second)
 			require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.Verbs())
-			errs := f.Errors()
-			require.Len(t, errs, 1)
-			harness.ErrorAs[*informer.StallError](t, errs[0])
+			harness.ErrorAs[*informer.StallError](t, f.One(t))
 			require.NoError(t, i.Status().LastError, "the next watch has started")
 		})
 	}

@@ -61,9 +61,7 @@ func TestTrickleOfAnEventIsSilence(t *testing.T) {
 				w.CreatePods("a/2")
 				time.Sleep(test.most + 10*time.Second)
 				w.RequireState(&r)
-				errs := f.Errors()
-				require.Len(t, errs, 1)
-				harness.ErrorAs[*informer.StallError](t, errs[0])
+				harness.ErrorAs[*informer.StallError](t, f.One(t))
 			})
 		})
 	}
