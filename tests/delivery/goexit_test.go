@@ -174,8 +174,7 @@ func TestGoexitInTheErrorHandlerOfASharedHandler(t *testing.T) {
 		exits, err := shared.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{}, ErrorHandler: func(*informer.Reflector, error) { runtime.Goexit() }})
 		require.NoError(t, err)
 		r := &harness.Recorder{}
-		_, err = shared.AddEventHandler(r)
-		require.NoError(t, err)
+		harness.AddHandler(t, shared, r)
 		stop := harness.Start(shared.RunWithContext)
 		time.Sleep(time.Minute)
 		require.Equal(t, informer.PhaseStopped, exits.Status().Phase)

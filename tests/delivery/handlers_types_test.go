@@ -97,12 +97,10 @@ func TestTypedHandlerOfAnotherTypeIsRefused(t *testing.T) {
 		shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister()})
 		_, err := shared.AddEventHandler(h)
 		require.EqualError(t, err, `handler "pods/1": the handler takes a *v1.Pod, and ExampleObject is a *unstructured.Unstructured, for all handlers`)
-		_, err = shared.AddEventHandler(typedRecorder[*unstructured.Unstructured](&harness.Recorder{}))
-		require.NoError(t, err)
+		harness.AddHandler(t, shared, typedRecorder[*unstructured.Unstructured](&harness.Recorder{}))
 
 		shared = informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), ExampleObject: &corev1.Pod{}})
-		_, err = shared.AddEventHandler(h)
-		require.NoError(t, err)
+		harness.AddHandler(t, shared, h)
 	})
 }
 

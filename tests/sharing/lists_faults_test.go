@@ -112,8 +112,7 @@ func TestRule2WrongListOfAHandlerThatTakesATypeBesideOneThatTakesAny(t *testing.
 			s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, ErrorHandler: harness.IgnoreErrors})
 			harness.AddHandler(t, s, &harness.Recorder{})
 			deleted := 0
-			_, err := s.AddEventHandler(informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: func(informer.DeletedObject[*corev1.Pod]) { deleted++ }})
-			require.NoError(t, err)
+			harness.AddHandler(t, s, informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: func(informer.DeletedObject[*corev1.Pod]) { deleted++ }})
 			stop := harness.Start(s.RunWithContext)
 			time.Sleep(time.Second)
 			stop()

@@ -112,8 +112,7 @@ func TestHandlersThatStartTogetherShareAListOfOthers(t *testing.T) {
 		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw})
 		objects := make(chan interface{}, 5)
 		for range 2 {
-			_, err := s.AddEventHandler(informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { objects <- obj }})
-			require.NoError(t, err)
+			harness.AddHandler(t, s, informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { objects <- obj }})
 		}
 		stop := harness.Settle(s.RunWithContext)
 		require.True(t, s.HasSynced())

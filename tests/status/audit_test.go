@@ -501,7 +501,7 @@ func TestAuditEveryNeedsMetadata(t *testing.T) {
 func TestAuditOfASharedInformerAuditsItsHandlers(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(5)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), ErrorHandler: harness.IgnoreErrors})
+		s := harness.Share(w, informer.InformerConfig{})
 		var handlers [2]*harness.Recorder
 		var storages [2]*informer.ResourceVersionStorage
 		for n := range handlers {

@@ -120,8 +120,7 @@ func TestCountsOfSharedInformerAreSums(t *testing.T) {
 		w.CreatePods(harness.Keys(3)...)
 		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister()})
 		for range 2 {
-			_, err := s.AddEventHandler(&harness.Recorder{})
-			require.NoError(t, err)
+			harness.AddHandler(t, s, &harness.Recorder{})
 		}
 		stop := w.Run(s)
 		time.Sleep(time.Minute)

@@ -364,14 +364,12 @@ func TestWaitUntilAfterAResume(t *testing.T) {
 func TestWaitUntilEachHandlerOfAShared(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(2)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), ErrorHandler: harness.IgnoreErrors})
+		s := harness.Share(w, informer.InformerConfig{})
 		err := s.WaitUntil(t.Context(), "1")
 		require.ErrorIs(t, err, informer.ErrNoHandler)
 		fast, slow := &harness.Recorder{}, closedGate()
-		f, err := s.AddEventHandler(fast)
-		require.NoError(t, err)
-		l, err := s.AddEventHandler(slow)
-		require.NoError(t, err)
+		f := harness.AddHandler(t, s, fast)
+		l := harness.AddHandler(t, s, slow)
 		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Minute)
 		rv := put(w, "a/0000", "2")
@@ -399,8 +397,7 @@ func TestWaitUntilEachHandlerOfAShared(t *testing.T) {
 func TestWaitUntilOfAHandlerThatNeverRan(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister()})
-		h, err := s.AddEventHandler(&harness.Recorder{})
-		require.NoError(t, err)
+		h := harness.AddHandler(t, s, &harness.Recorder{})
 		waits := waitFor(t.Context(), h, "1")
 		require.False(t, waits.over())
 		s.RemoveHandler(h)
