@@ -195,7 +195,7 @@ func (w *window) giveBack() {
 // is moved about once.
 func (w *window) makeRoom() {
 	from := w.from()
-	if from == w.end || len(w.buf)-w.end < len(w.buf)/4 {
+	if from > 0 && (from == w.end || len(w.buf)-w.end < len(w.buf)/4) {
 		w.slide(w.buf, from)
 	}
 	if size := w.grown(); w.end > len(w.buf)/2 && len(w.buf)-w.end < len(w.buf)/4 && size > len(w.buf) {
