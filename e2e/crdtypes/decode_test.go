@@ -13,7 +13,7 @@ import (
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	helm "github.com/fluxcd/helm-controller/api/v2"
 	kustomize "github.com/fluxcd/kustomize-controller/api/v1"
-	keda "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
+	source "github.com/fluxcd/source-controller/api/v1"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/stretchr/testify/require"
 	velero "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -37,8 +37,8 @@ import (
 func kinds(t *testing.T) (types []reflect.Type) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		acme.AddToScheme, certmanager.AddToScheme, clusterapi.AddToScheme, kubeadm.AddToScheme, gateway.Install, helm.AddToScheme, keda.AddToScheme, kueue.AddToScheme,
-		kustomize.AddToScheme, monitoring.AddToScheme, rollouts.AddToScheme, velero.AddToScheme,
+		acme.AddToScheme, certmanager.AddToScheme, clusterapi.AddToScheme, kubeadm.AddToScheme, gateway.Install, helm.AddToScheme, kueue.AddToScheme,
+		kustomize.AddToScheme, monitoring.AddToScheme, rollouts.AddToScheme, source.AddToScheme, velero.AddToScheme,
 	} {
 		require.NoError(t, add(scheme))
 	}
