@@ -21,6 +21,7 @@ func acquire(t require.TestingT, f *factory.Factory, i cache.SharedIndexInformer
 	return lease
 }
 
+// started returns a lease of i whose informer is started.
 func started(t require.TestingT, f *factory.Factory, i cache.SharedIndexInformer) *factory.Lease[cache.SharedIndexInformer] {
 	lease := acquire(t, f, i)
 	require.NoError(t, lease.Start())

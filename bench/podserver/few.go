@@ -13,8 +13,8 @@ type few struct {
 	from, to      int
 }
 
-// few returns a part of the set: pods, or changes, from one and up to another. It is nil if they are
-// not few.
+// few returns the text of pods or changes of the set, those with numbers from from up to to, and
+// keeps it for the next request. It is nil if they are not few.
 func (t templates) few(p part, from, to int) []byte {
 	template := t.templateOf[p]
 	if (to-from)*template.size() > fewBytes || t.set.share != nil {

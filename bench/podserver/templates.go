@@ -23,8 +23,8 @@ func (t templates) changes(ctx context.Context, w *counted, known, to int) error
 	return err
 }
 
-// send sends a part of the set: pods, or changes, from one and up to another, without so many bytes
-// behind the last one.
+// send sends pods or changes of the set, those with numbers from from up to to. It leaves out the
+// last behind bytes, which are the separator after the last item of a list.
 func (t templates) send(ctx context.Context, w *counted, p part, from, to, behind int) error {
 	if few := t.few(p, from, to); few != nil {
 		_, err := w.Write(few[:max(0, len(few)-behind)])
@@ -46,7 +46,7 @@ func (t templates) send(ctx context.Context, w *counted, p part, from, to, behin
 	return ctx.Err()
 }
 
-// identities returns what makes an identity that of the k-th pod, or change, from one on.
+// identities returns a function that fills in the identity of pod, or change, number from+k.
 func (o Options) identities(p part, from int) func(id *identity, k int) {
 	if p == modified {
 		return func(id *identity, k int) { o.identifyChange(id, from+k) }

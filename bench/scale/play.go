@@ -238,7 +238,7 @@ func (p *play) decide() {
 	}
 }
 
-// ownerOf is who is to own a unit now, nil if nobody is.
+// ownerOf returns the replica that the plan gives a unit to, nil if there is none.
 func (p *play) ownerOf(l *lease) *replica { return p.named[p.owners[l.unit]] }
 
 // giveUp ends a unit at an owner that is not to have it: it saves the checkpoint, and then releases

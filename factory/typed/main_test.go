@@ -74,6 +74,7 @@ func create(t require.TestingT, s *informertest.Server, name string, labels ...s
 	require.NoError(t, err)
 }
 
+// change gives a pod of the server other labels.
 func change(t require.TestingT, s *informertest.Server, name string, labels ...string) {
 	_, err := s.Update(pods, pod(name, labels...))
 	require.NoError(t, err)
@@ -100,7 +101,8 @@ func started(t require.TestingT, f typed.SharedInformerFactory) (stop func()) {
 	}
 }
 
-// follows starts a factory until cancel, which waits for nothing, and waits until it has synced.
+// follows starts a factory and waits until it has synced. Cancel ends it, and does not wait for its
+// end.
 func follows(t *testing.T, f typed.SharedInformerFactory) (cancel context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f.StartWithContext(ctx)

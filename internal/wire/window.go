@@ -192,7 +192,7 @@ func (w *window) giveBack() {
 }
 
 // makeRoom slides, and grows only if what must be held fills more than half of buf: so every byte
-// is moved about once.
+// is moved about once. A buf that begins with what must be held has nothing to gain from a slide.
 func (w *window) makeRoom() {
 	from := w.from()
 	if from > 0 && (from == w.end || len(w.buf)-w.end < len(w.buf)/4) {

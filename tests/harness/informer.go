@@ -48,7 +48,7 @@ func Running(w *World, c informer.InformerConfig) informer.ResourceVersionInform
 	return w.running(Follow(w, c))
 }
 
-// RunningAuto is for FollowAuto what Running is for Follow.
+// RunningAuto is an informer as FollowAuto makes one, which runs until the test ends.
 func RunningAuto(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
 	return w.running(FollowAuto(w, c))
 }
@@ -58,7 +58,7 @@ func (w *World) running(i informer.ResourceVersionInformer) informer.ResourceVer
 	return i
 }
 
-// Settled is an informer as Running is one, after all that it can do without time passing.
+// Settled is an informer as Running is one. It has done all that it can do before time passes.
 func Settled(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
 	defer synctest.Wait()
 	return Running(w, c)
