@@ -12,8 +12,9 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/template"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -207,27 +208,46 @@ func namesOf(all []firing) (names []string) {
 
 // evaluate returns the alerts that have fired, with the time when each did first.
 func evaluate(t *testing.T, seen scrapes) (fired []firing) {
-	storage, engine := seen.store(t), newEngine(t)
-	query := rules.EngineQueryFunc(engine, storage)
+	engine, samples := newEngine(t), seen.queryable()
 	for _, r := range alerts(t) {
-		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
-		require.NoError(t, err)
-		rule := rules.NewAlertingRule(r.Alert, expr, time.Duration(r.For), 0, labels.FromMap(r.Labels), labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
-		known := map[string]bool{}
-		for _, at := range seen.times {
-			_, err := rule.Eval(context.Background(), 0, at, query, &url.URL{}, 0)
-			require.NoError(t, err)
-			for _, a := range rule.ActiveAlerts() {
-				if a.State != rules.StateFiring || known[a.Labels.String()] {
-					continue
-				}
-				known[a.Labels.String()] = true
-				require.NotContains(t, a.Annotations.String(), "error expanding", r.Alert)
-				fired = append(fired, firing{r.Alert, a.Labels, at})
+		for _, series := range queryRange(t, engine, samples, seen, r.Expr, scrapeEvery) {
+			of := labels.NewBuilder(series.Metric).Del(model.MetricNameLabel).Labels()
+			at, fires := since(series.Floats, time.Duration(r.For))
+			if !fires {
+				continue
 			}
+			for name, text := range r.Annotations {
+				requireExpands(t, r.Alert+", "+name, text, promql.Sample{Metric: of, T: at})
+			}
+			fired = append(fired, firing{r.Alert, of, time.UnixMilli(at)})
 		}
 	}
 	return fired
+}
+
+// since returns when a condition first had held for a while. Its points are the times of scrapes
+// at which it held.
+func since(points []promql.FPoint, held time.Duration) (at int64, ever bool) {
+	var began, before int64
+	for i, p := range points {
+		if i == 0 || p.T-before > scrapeEvery.Milliseconds() {
+			began = p.T
+		}
+		if p.T-began >= held.Milliseconds() {
+			return p.T, true
+		}
+		before = p.T
+	}
+	return 0, false
+}
+
+// requireExpands fails if Prometheus cannot fill in an annotation.
+func requireExpands(t *testing.T, name, text string, sample promql.Sample) {
+	data := template.AlertTemplateData(sample.Metric.Map(), nil, "", sample)
+	variables := "{{$labels := .Labels}}{{$value := .Value}}"
+	expander := template.NewTemplateExpander(context.Background(), variables+text, name, data, model.Time(sample.T), nil, &url.URL{}, nil)
+	_, err := expander.Expand()
+	require.NoError(t, err)
 }
 
 // alerts returns the rules of docs/alerts.yaml.

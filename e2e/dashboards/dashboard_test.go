@@ -1,7 +1,6 @@
 package dashboards_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -9,24 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/promql"
 	"github.com/stretchr/testify/require"
 )
 
 // Each query of the dashboard shows something where one of several informers is not well.
 func TestDashboardShowsData(t *testing.T) {
 	seen, _ := play(t, faults["InformerHandlerFailing"])
-	storage, engine := seen.store(t), newEngine(t)
-	from, to := seen.times[0], seen.times[len(seen.times)-1]
-	shows := func(query string) int {
-		q, err := engine.NewRangeQuery(context.Background(), storage, nil, query, from, to, time.Minute)
-		require.NoError(t, err, query)
-		defer q.Close()
-		result := q.Exec(context.Background())
-		require.NoError(t, result.Err, query)
-		m, err := result.Matrix()
-		require.NoError(t, err)
-		return samplesOf(m)
+	engine, samples := newEngine(t), seen.queryable()
+	shows := func(query string) (points int) {
+		for _, series := range queryRange(t, engine, samples, seen, query, time.Minute) {
+			points += len(series.Floats)
+		}
+		return points
 	}
 	d := dashboard(t)
 	queries := 0
@@ -47,13 +40,6 @@ func TestDashboardShowsData(t *testing.T) {
 			require.Positive(t, shows("count by ("+selected[2]+") ("+filled(selected[1])+")"), v.Name)
 		}
 	}
-}
-
-func samplesOf(m promql.Matrix) (n int) {
-	for _, series := range m {
-		n += len(series.Floats)
-	}
-	return n
 }
 
 // filled is a query with what Grafana puts into it.
