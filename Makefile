@@ -13,9 +13,10 @@ FUZZTIME ?= 3s
 RACE := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 
 # The modules of the library with the newest k8s.io modules and controller-runtime, which all other
-# modules have, so that make test and the demo build these once. Their go.mod files have the oldest
-# that work.
+# modules have, so that make test and the demo build these once; and with the oldest that work, those
+# of their go.mod files.
 NEWEST := GOWORK=$(CURDIR)/.ci/go.work
+OLDEST := GOWORK=$(CURDIR)/.ci/oldest.work
 
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
@@ -32,8 +33,8 @@ estimate:
 # Compiles and vets the library, and tests its core without the race detector. Takes less than a
 # minute once its dependencies are built.
 quick: bin/heartbeat
-	$(RUNS) vet go vet ./...
-	$(RUNS) quick go test -json -vet=off -timeout 5m . ./tests/... ./internal/...
+	$(NEWEST) $(RUNS) vet go vet ./...
+	$(NEWEST) $(RUNS) quick go test -json -vet=off -timeout 5m . ./tests/... ./internal/...
 
 # The go command knows whether these are up to date.
 .PHONY: bin/heartbeat bin/staticcheck
@@ -65,14 +66,12 @@ unit: bin/heartbeat postgres-install
 race: bin/heartbeat
 	@$(MAKE) --no-print-directory -j2 oldest examples-race
 
-# The modules of the library with the oldest k8s.io modules and controller-runtime that they work
-# with, those of their go.mod files. controller-runtime's own tests of that version are in make
-# controllerruntime.
+# controller-runtime's own tests of the oldest version are in make controllerruntime.
 oldest: bin/heartbeat postgres-install
-	$(RACE) $(RUNS) "unit with -race" go test -json -vet=off -timeout 30m ./...
-	$(RACE) $(RUNS) "factory/typed with -race" go test -C factory/typed -json -vet=off -timeout 30m ./...
-	$(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
-	$(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
+	$(OLDEST) $(RACE) $(RUNS) "unit with -race" go test -json -vet=off -timeout 30m ./...
+	$(OLDEST) $(RACE) $(RUNS) "factory/typed with -race" go test -C factory/typed -json -vet=off -timeout 30m ./...
+	$(OLDEST) $(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
+	$(OLDEST) $(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
 
 examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "mirror with -race" go test -C mirror -json -vet=off -timeout 30m ./...
@@ -89,15 +88,15 @@ examples-race: bin/heartbeat postgres-install
 # seconds.
 DAYS ?= 200
 proof: bin/heartbeat postgres-install
-	INFORMER_TORTURE=$(DAYS) $(RUNS) proof \
-		go test -json -count=1 -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|Sharded|)RandomScripts' ./informertest/script
-	INFORMER_TORTURE=$$(( $(DAYS) / 20 )) INFORMER_TORTURE_FROM=5 $(RACE) $(RUNS) "proof with -race" \
+	INFORMER_TORTURE=$(DAYS) $(NEWEST) $(RUNS) proof \
+		go test -json -count=1 -vet=off -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|Sharded|)RandomScripts' ./informertest/script
+	INFORMER_TORTURE=$$(( $(DAYS) / 20 )) INFORMER_TORTURE_FROM=5 $(OLDEST) $(RACE) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
-	INFORMER_TORTURE=$$(( $(DAYS) / 5 )) $(RACE) $(RUNS) "proof in a crowd" \
+	INFORMER_TORTURE=$$(( $(DAYS) / 5 )) $(OLDEST) $(RACE) $(RUNS) "proof in a crowd" \
 		go test -json -count=1 -vet=off -timeout 40m -run 'Torture|ReplicasTakeTurns' ./tests/checkpoints ./tests/sharing
 	INFORMER_DAYS=$$(( $(DAYS) / 40 )) $(RUNS) "proof of replays" \
 		go test -C e2e -json -count=1 -vet=off -timeout 40m ./replay
-	INFORMER_TORTURE=$$(( $(DAYS) / 2 )) $(RUNS) "proof of replicas" \
+	INFORMER_TORTURE=$$(( $(DAYS) / 2 )) $(NEWEST) $(RUNS) "proof of replicas" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=$$(( $(DAYS) / 4 )) $(RUNS) "proof of restarts" \
 		go test -C mirror -json -count=1 -timeout 40m -run TestKilledAtAnyMoment .
@@ -121,7 +120,7 @@ ATTACK_SECONDS ?= 150
 ATTACK_ROUNDS ?= 2
 ATTACK_SEED ?= $(shell date +%s)
 attack: bin/heartbeat postgres-install
-	INFORMER_ATTACK=$(ATTACK_SECONDS) $(RUNS) "attack with answers" \
+	INFORMER_ATTACK=$(ATTACK_SECONDS) $(NEWEST) $(RUNS) "attack with answers" \
 		go test -v -count=1 -vet=off -timeout 0 -run TestHostileAnswers ./informertest/script
 	MIRROR_ROUNDS=$(ATTACK_ROUNDS) MIRROR_SEED=$(ATTACK_SEED) $(RUNS) "attack on replicas" \
 		go test -C e2e -v -count=1 -timeout 0 -run TestReplicasAreKilledPausedAndStopped ./mirror
@@ -146,7 +145,7 @@ fuzz: bin/heartbeat
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	for dir in $$(git grep -lE --untracked '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
 		cd "$(CURDIR)/$$dir"; \
-		$(RUNS) "build $$dir" go test -c -fuzz . -o "$$work/fuzz.test" .; \
+		$(NEWEST) $(RUNS) "build $$dir" go test -c -fuzz . -o "$$work/fuzz.test" .; \
 		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' ./*_test.go); do \
 			for try in 1 2 3; do \
 				echo "fuzz $$dir $$target"; rm -f "$$work/failed"; \
