@@ -102,9 +102,12 @@ func (c *cursor) advance(reached uint64) []event {
 	return events
 }
 
-// upTo is the begin of some writes that are not newer than a resource version.
+// upTo is the begin of some writes that are not newer than a resource version. Those of one version
+// stay together.
 func upTo(events []event, rv uint64) []event {
-	events = events[:min(len(events), maxTake)]
+	if len(events) > maxTake {
+		rv = min(rv, events[maxTake-1].rv)
+	}
 	n := sort.Search(len(events), func(i int) bool { return events[i].rv > rv })
 	return events[:n:n]
 }

@@ -265,6 +265,13 @@ func (s *Server) Delete(gvr schema.GroupVersionResource, namespace, name string)
 	return err
 }
 
+// Expire removes objects of a namespace at once, all in one resource version, as etcd does with what
+// an expired lease holds. A kube-apiserver keeps its Events under leases. The error is NotFound for an
+// object or resource that is not there: then nothing is removed.
+func (s *Server) Expire(gvr schema.GroupVersionResource, namespace string, names ...string) error {
+	return s.store.expire(gvr, namespace, names)
+}
+
 // Get returns a copy of an object. The namespace is empty for cluster scoped resources. The error
 // is NotFound for an object or resource that is not there.
 func (s *Server) Get(gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {

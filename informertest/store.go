@@ -2,6 +2,7 @@ package informertest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -211,11 +212,34 @@ func (s *store) remove(gvr schema.GroupVersionResource, namespace, name string, 
 	return r, old.at(s.rv), nil
 }
 
-// deleteLocked deletes an object that is there.
-func (s *store) deleteLocked(t *table, old *object) {
+// expire deletes objects, all in one resource version.
+func (s *store) expire(gvr schema.GroupVersionResource, namespace string, names []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.tableLocked(gvr)
+	if err != nil {
+		return err
+	}
+	objects := map[string]*object{}
+	for _, name := range names {
+		key := t.resource.key(namespace, name)
+		if objects[key] = t.get(key); objects[key] == nil {
+			return apierrors.NewNotFound(t.resource.groupResource(), name)
+		}
+	}
+	if len(objects) > 0 {
+		s.deleteLocked(t, slices.SortedFunc(maps.Values(objects), func(a, b *object) int { return strings.Compare(a.name, b.name) })...)
+	}
+	return nil
+}
+
+// deleteLocked deletes objects that are there, all in one resource version.
+func (s *store) deleteLocked(t *table, objects ...*object) {
+	for _, old := range objects {
+		t.put(t.resource.key(old.namespace, old.name), s.rv+1, nil)
+		s.tellLocked(Deleted, t.resource, old, s.rv+1)
+	}
 	s.moveLocked(s.rv + 1)
-	t.put(t.resource.key(old.namespace, old.name), s.rv, nil)
-	s.tellLocked(Deleted, t.resource, old, s.rv)
 }
 
 func (s *store) get(gvr schema.GroupVersionResource, namespace, name string) (Resource, *object, error) {
