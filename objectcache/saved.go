@@ -118,7 +118,7 @@ func (s *storeSink) beginCovering() {
 	i := s.informer
 	i.lists.begin()
 	i.changelog.applying.Lock()
-	s.trust.Begin(s.coveredLocked(), i.setup.Cluster.Replaced())
+	s.trust.Begin(s.claimLocked(s.observed.load()), i.setup.Cluster.Replaced())
 	s.covers.Begin(i.setup.Report.Gaps.Count())
 	i.changelog.applying.Unlock()
 	if i.snapshots != nil {
@@ -126,23 +126,27 @@ func (s *storeSink) beginCovering() {
 	}
 }
 
-// coveredLocked returns the resource version up to which the store has everything. The caller holds
-// applying.
-func (s *storeSink) coveredLocked() string {
-	return s.covers.Claim(s.observed.load(), s.informer.setup.Report.Gaps.Count())
+// claimLocked returns resourceVersion if the store has everything up to what was observed, and else
+// nothing. The caller holds applying.
+func (s *storeSink) claimLocked(resourceVersion string) string {
+	return s.covers.Claim(resourceVersion, s.informer.setup.Report.Gaps.Count())
 }
+
+// resumeLocked returns the resource version from which a watch tells all that the store does not
+// have, empty if it would not. The caller holds applying.
+func (s *storeSink) resumeLocked() string { return s.claimLocked(s.resume) }
 
 func (c saved) Resume() string {
 	c.changelog.applying.Lock()
 	defer c.changelog.applying.Unlock()
-	return c.into.coveredLocked()
+	return c.into.resumeLocked()
 }
 
 func (c saved) State() keeper.State {
 	c.changelog.applying.Lock()
 	defer c.changelog.applying.Unlock()
 	sn := c.store.snapshot()
-	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.sample(), Write: func(w *checkpoint.PayloadWriter) error {
+	return keeper.State{Resume: c.into.resumeLocked(), Sample: c.sample(), Write: func(w *checkpoint.PayloadWriter) error {
 		if err := c.mayWrite(sn); err != nil {
 			return err
 		}
@@ -169,6 +173,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.Payl
 		observed = last
 	}
 	c.into.observed.store(observed)
+	c.into.resume = resume
 	c.into.covers.Begin(c.setup.Report.Gaps.Count())
 	c.into.covers.End(resume != "")
 	if restored := c.store.all(); restored.len() > 0 {

@@ -41,9 +41,10 @@ type storeSink struct {
 	trust   recency.Trust
 	// deleted, unless it is nil, is called with each deletion: see noteDeletion.
 	deleted atomic.Pointer[func(key, resourceVersion string)]
-	// covers tells whether the store has everything up to observed. Both are changed while the
-	// changelog is applied to.
+	// covers tells whether the store has everything up to observed, and resume is the resource version
+	// from which a watch tells the rest. All three are changed while the changelog is applied to.
 	covers recency.Coverage
+	resume string
 }
 
 // observed is a resource version that can be read while its writer is busy: an index function may
@@ -248,15 +249,16 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 func sameObject(a, b Stored) bool { return a.uid == 0 || b.uid == 0 || a.uid == b.uid }
 
 // Observed notes the resource version of the object that was put last, or of a bookmark.
-func (s *storeSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {
+func (s *storeSink) Observed(p sink.Progress) error {
 	i := s.informer
 	i.changelog.applying.Lock()
 	defer i.changelog.applying.Unlock()
-	s.observed.store(resourceVersion)
-	if int64(current) > s.current.Load() {
-		s.current.Store(int64(current))
+	s.observed.store(p.ResourceVersion)
+	s.resume = p.Resume()
+	if int64(p.Current) > s.current.Load() {
+		s.current.Store(int64(p.Current))
 	}
-	i.objects.Bookmark(resourceVersion)
+	i.objects.Bookmark(p.ResourceVersion)
 	i.shrink()
 	i.reachNow()
 	return nil
@@ -359,6 +361,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 			g.renames.end()
 		}
 		g.observed.store(resourceVersion)
+		g.resume = resourceVersion
 		g.covers.End(complete)
 		i.lists.end()
 		for i.shrink() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // TestEveryChangeModel drives a queue that keeps every change with random actions of a
@@ -193,7 +194,7 @@ func (m *listModel) endList(t *rapid.T) {
 		return
 	}
 	m.q.EndGeneration()
-	m.q.Observed(strconv.Itoa(m.listed), 0)
+	m.q.Observed(rv.At(strconv.Itoa(m.listed)), 0)
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
 	m.dropped = m.droppedNow
 }
@@ -210,7 +211,7 @@ func (m *listModel) watch(t *rapid.T) {
 	}
 	m.add(d)
 	m.position++
-	m.q.Observed(d.Version.ResourceVersion, 0)
+	m.q.Observed(rv.At(d.Version.ResourceVersion), 0)
 }
 
 func (m *listModel) take(t *rapid.T) {

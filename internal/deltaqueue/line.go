@@ -3,12 +3,14 @@ package deltaqueue
 // line is a list of entries in some order. It allocates nothing: an entry holds
 // its own links, one pair for each line that it may stand in.
 type line struct {
-	which       lineName
 	first, last *Entry
-	entries     int
+	entries     int32
+	which       lineName
 }
 
-type lineName int
+func (l *line) len() int { return int(l.entries) }
+
+type lineName int8
 
 const (
 	inOrder lineName = iota

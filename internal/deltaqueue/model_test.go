@@ -15,6 +15,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // TestModel drives a queue with random actions of a server, a reflector and some
@@ -361,7 +362,7 @@ func (m *model) endList(t *rapid.T) {
 	}
 	m.q.EndGeneration()
 	m.since = 0
-	m.q.Observed(strconv.Itoa(m.listed), 0)
+	m.q.Observed(rv.At(strconv.Itoa(m.listed)), 0)
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
 	m.resumed = false
 	maps.Copy(m.missed, m.unread)
@@ -375,7 +376,7 @@ func (m *model) watch(t *rapid.T) {
 		t.Fatalf("%v: stale is %v", d, !stale)
 	} else if stale {
 		m.position++
-		m.q.Observed(e.version.ResourceVersion, 0)
+		m.q.Observed(rv.At(e.version.ResourceVersion), 0)
 		return
 	}
 	fits := m.fits(e.key)
@@ -395,7 +396,7 @@ func (m *model) watch(t *rapid.T) {
 		m.deleted[e.version.UID] = true
 	}
 	m.position++
-	m.q.Observed(e.version.ResourceVersion, 0)
+	m.q.Observed(rv.At(e.version.ResourceVersion), 0)
 }
 
 // replayed reports whether d, which the watch tells, was acknowledged after the

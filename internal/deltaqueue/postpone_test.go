@@ -12,6 +12,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 func takeBatch(t *testing.T, q *deltaqueue.Queue, most int) []*deltaqueue.Entry {
@@ -113,7 +114,7 @@ func TestAdvance(t *testing.T) {
 			q, known := newQueue(deltaqueue.Options{Resume: "1"})
 			known.Set("k", version("1"), 0)
 			put(t, q, test.came...)
-			q.Observed("3", 0)
+			q.Observed(rv.At("3"), 0)
 			e := take(t, q)
 			put(t, q, test.meanwhile...)
 			require.Equal(t, test.done, q.Advance(e))
@@ -176,7 +177,7 @@ func TestSkip(t *testing.T) {
 	known.Set("replaced", version("1"), 0)
 	known.Set("updated", version("1"), 0)
 	put(t, q, delta(cache.Deleted, "replaced", "2"), delta(cache.Added, "replaced", "3"), delta(cache.Updated, "updated", "4"))
-	q.Observed("4", 0)
+	q.Observed(rv.At("4"), 0)
 	var lost []string
 	for _, e := range takeBatch(t, q, 2) {
 		q.Skip(e, func() { lost = append(lost, e.Key) })

@@ -324,7 +324,7 @@ func (q *Queue) Close() {
 func (q *Queue) Len() (entries int, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.order.entries, q.account.bytes
+	return q.order.len(), q.account.bytes
 }
 
 // Retrying reports whether the consumer has failed for something that is not acknowledged.
@@ -355,7 +355,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 		e = q.newEntryLocked(d, newest)
 	} else {
 		if e.repeat {
-			q.renewLocked(e, d.Arrived)
+			q.renewLocked(e, d)
 		}
 		if e.stage == parked {
 			q.parking.remove(e)
@@ -402,7 +402,7 @@ func (q *Queue) newEntryAs(d Delta, older *Entry, repeat bool) *Entry {
 	e.repeat, e.again = repeat, repeat
 	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
 	e.Initial, e.Resumed = q.phase.isInitial(), q.phase.isResumed()
-	e.resume, e.current = q.frontier.observed, q.frontier.current
+	e.resume, e.current = q.frontier.reached().ResumeFor(d.Version.ResourceVersion), q.frontier.current
 	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
 		e.Version, _ = q.versionLocked(key)
 	}

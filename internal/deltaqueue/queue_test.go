@@ -18,6 +18,7 @@ import (
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 func version(rv string) keytable.Version { return keytable.Version{ResourceVersion: rv, UID: "u"} }
@@ -241,9 +242,9 @@ func TestRetry(t *testing.T) {
 func TestResumePointOfTheOldest(t *testing.T) {
 	q, _ := newQueue(deltaqueue.Options{Resume: "1"})
 	put(t, q, delta(cache.Added, "a", "2"))
-	q.Observed("2", 0)
+	q.Observed(rv.At("2"), 0)
 	put(t, q, delta(cache.Added, "b", "3"))
-	q.Observed("3", 0)
+	q.Observed(rv.At("3"), 0)
 	a, b := take(t, q), take(t, q)
 	q.Drop(b)
 	require.Equal(t, "1", q.ResumePoint(), "a is not acknowledged")
@@ -253,9 +254,38 @@ func TestResumePointOfTheOldest(t *testing.T) {
 	q.BeginGeneration()
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "b", "3")))
 	q.EndGeneration()
-	q.Observed("4", 0)
+	q.Observed(rv.At("4"), 0)
 	require.Equal(t, "3", q.ResumePoint())
 	require.Empty(t, q.SafeResumePoint(), "what a list has shown is not acknowledged: a list it is")
+}
+
+// A version may have several deletions. While more may come, a watch has to begin before it.
+func TestResumePointInTheMidstOfAVersion(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{Resume: "1"})
+	put(t, q, delta(cache.Deleted, "a", "7"))
+	at := rv.At("1").Moved("7", true)
+	q.Observed(at, 0)
+	a := take(t, q)
+	require.Equal(t, "1", q.SafeResumePoint())
+	q.Done(a)
+	require.Equal(t, "7", q.SafeResumePoint(), "no version has had two deletions")
+	put(t, q, delta(cache.Deleted, "b", "7"))
+	require.Equal(t, "1", q.SafeResumePoint(), "a watch from 7 does not tell b")
+	at = at.Moved("7", true)
+	q.Observed(at, 0)
+	q.Done(take(t, q))
+	require.Equal(t, "7", q.ResumePoint())
+	require.Equal(t, "1", q.SafeResumePoint(), "more may come")
+	put(t, q, delta(cache.Deleted, "c", "7"))
+	q.Observed(at.Moved("7", true), 0)
+	c := take(t, q)
+	require.Equal(t, "1", q.SafeResumePoint())
+	put(t, q, delta(cache.Added, "d", "8"))
+	q.Observed(at.Moved("8", false), 0)
+	q.Done(c)
+	require.Equal(t, "7", q.SafeResumePoint(), "d shows that no more will come")
+	q.Done(take(t, q))
+	require.Equal(t, "8", q.SafeResumePoint())
 }
 
 // What a resync repeats was read from the store some time ago.
@@ -342,16 +372,16 @@ func TestConsumersSideBySide(t *testing.T) {
 		}
 		want := map[string]keytable.Version{}
 		for n := 1; n <= changes; n++ {
-			key, rv := strings.Repeat("k", 1+n%7), strconv.Itoa(n)
-			d := delta(cache.Updated, key, rv)
-			d.Version.UID = types.UID(rv)
+			key, version := strings.Repeat("k", 1+n%7), strconv.Itoa(n)
+			d := delta(cache.Updated, key, version)
+			d.Version.UID = types.UID(version)
 			want[key] = d.Version
 			if n%3 == 0 {
 				d.Type = cache.Deleted
 				delete(want, key)
 			}
 			require.NoError(t, q.Put(ctx, d))
-			q.Observed(rv, 0)
+			q.Observed(rv.At(version), 0)
 		}
 		time.Sleep(time.Minute) // of the bubble
 		cancel()
@@ -448,11 +478,11 @@ func TestDrained(t *testing.T) {
 	require.False(t, q.Drained())
 	q.Done(e)
 	require.False(t, q.Drained(), "the version of the delta that was put is not observed")
-	q.Observed("2", 0)
+	q.Observed(rv.At("2"), 0)
 	require.True(t, q.Drained())
 
 	put(t, q, delta(cache.Added, "b", "3"))
-	q.Observed("3", 0)
+	q.Observed(rv.At("3"), 0)
 	require.False(t, q.Drained())
 	q.Drop(take(t, q))
 	require.True(t, q.Drained(), "b is dropped")
@@ -461,7 +491,7 @@ func TestDrained(t *testing.T) {
 	q.EndGeneration()
 	require.False(t, q.Drained())
 	q.Done(take(t, q))
-	q.Observed("3", 0)
+	q.Observed(rv.At("3"), 0)
 	require.True(t, q.Drained())
 }
 

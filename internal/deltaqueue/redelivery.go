@@ -9,7 +9,6 @@ import (
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
 	"github.com/rvinformer/informer/internal/rv"
 )
@@ -400,13 +399,13 @@ func (q *Queue) repeatLocked(d Delta, reserved int64) {
 	q.wakeLocked()
 }
 
-// renewLocked makes e, a repeat which is about to get what a producer has put, an entry like those
-// that are put now.
-func (q *Queue) renewLocked(e *Entry, arrived moment.Moment) {
+// renewLocked makes e, a repeat which is about to get d, which a producer has put, an entry like
+// those that are put now.
+func (q *Queue) renewLocked(e *Entry, d Delta) {
 	e.repeat = false
 	q.order.remove(e)
 	q.seq++
-	e.seq, e.resume, e.current, e.Arrived = q.seq, q.frontier.observed, q.frontier.current, arrived
+	e.seq, e.resume, e.current, e.Arrived = q.seq, q.frontier.reached().ResumeFor(d.Version.ResourceVersion), q.frontier.current, d.Arrived
 	q.order.pushBack(e)
 	if e.stage == late {
 		q.repeats.line.remove(e)

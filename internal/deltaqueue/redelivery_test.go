@@ -11,6 +11,7 @@ import (
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // redelivering is a queue that has listed, and observed version 50, and a redelivery of it for a consumer
@@ -89,12 +90,12 @@ func TestRepeatsAreTakenLast(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, deltaqueue.Coming, standing)
 	}
-	q.Observed("60", 0)
+	q.Observed(rv.At("60"), 0)
 	require.Equal(t, "60", q.ResumePoint())
 	require.True(t, q.Drained())
 	require.NoError(t, q.Put(t.Context(), updated("z", "61")))
 	require.NoError(t, q.Put(t.Context(), updated("b", "62")))
-	q.Observed("62", 0)
+	q.Observed(rv.At("62"), 0)
 	require.Equal(t, "60", q.ResumePoint())
 	batch, err := q.TakeBatch(t.Context(), nil, 10)
 	require.NoError(t, err)

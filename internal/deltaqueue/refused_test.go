@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // newRefusingQueue returns a queue that goes on from a version, and what its consumer has.
@@ -34,7 +35,7 @@ func TestOlderThanRefusedIsStale(t *testing.T) {
 	q, v := newRefusingQueue("5")
 	v.Set("k", version("5"), 0)
 	put(t, q, delta(cache.Updated, "k", "7"), delta(cache.Updated, "k", "8"))
-	q.Observed("8", 0)
+	q.Observed(rv.At("8"), 0)
 	bury(t, q, v)
 	stale := func(change cache.DeltaType, rv string) bool { return q.Stale(delta(change, "k", rv)) }
 	require.True(t, stale(cache.Updated, "7"))
@@ -45,14 +46,14 @@ func TestOlderThanRefusedIsStale(t *testing.T) {
 	require.True(t, stale(cache.Updated, "5"), "known")
 
 	put(t, q, delta(cache.Deleted, "k", "9"))
-	q.Observed("9", 0)
+	q.Observed(rv.At("9"), 0)
 	bury(t, q, v)
 	require.True(t, stale(cache.Updated, "8"))
 	another := deltaqueue.Delta{Type: cache.Added, Key: "k", Version: keytable.Version{ResourceVersion: "10", UID: "another"}}
 	require.False(t, q.Stale(another))
 
 	put(t, q, another)
-	q.Observed("10", 0)
+	q.Observed(rv.At("10"), 0)
 	e := take(t, q)
 	v.Settle("k", true)
 	q.Done(e)
@@ -69,13 +70,13 @@ func TestOlderThanSkippedIsStale(t *testing.T) {
 	v.Settle("k", false)
 	q.Postpone([]*deltaqueue.Entry{e}, 0, false)
 	put(t, q, delta(cache.Updated, "k", "9"))
-	q.Observed("9", 0)
+	q.Observed(rv.At("9"), 0)
 	q.Skip(take(t, q), func() {})
 	require.True(t, q.Stale(delta(cache.Added, "k", "7")))
 	require.False(t, q.Stale(delta(cache.Updated, "k", "10")))
 
 	put(t, q, delta(cache.Added, "other", "10"))
-	q.Observed("10", 0)
+	q.Observed(rv.At("10"), 0)
 	q.Skip(take(t, q), func() {})
 	require.False(t, q.Stale(delta(cache.Added, "other", "8")), "the consumer was given nothing")
 }
@@ -84,14 +85,14 @@ func TestOlderThanSkippedIsStale(t *testing.T) {
 func TestRefusedBeforeTheServerWentBack(t *testing.T) {
 	q, v := newRefusingQueue("5")
 	put(t, q, delta(cache.Added, "k", "8"))
-	q.Observed("8", 0)
+	q.Observed(rv.At("8"), 0)
 	bury(t, q, v)
 	q.BeginGeneration()
 	require.False(t, q.Shown("k", version("6")))
 	q.Listed("6") // what was shown could not be read, so that nothing was put
 	q.EndGeneration()
 	require.False(t, q.Stale(delta(cache.Updated, "k", "7")))
-	q.Observed("9", 0)
+	q.Observed(rv.At("9"), 0)
 	require.True(t, q.Stale(delta(cache.Updated, "k", "7")))
 }
 

@@ -4,12 +4,15 @@ import (
 	"math"
 
 	"github.com/rvinformer/informer/internal/moment"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // frontier is up to where the producer has put everything.
 type frontier struct {
-	// observed is the newest resource version that it has put in full.
-	observed string
+	// observed is the newest resource version of which it has put something. Before and shared are those
+	// of the rv.Reached.
+	observed, before string
+	shared           bool
 	// ahead tells that something was put since.
 	ahead bool
 	// current is a moment, zero if there is none: everything that the server had then has been put.
@@ -17,7 +20,13 @@ type frontier struct {
 	current moment.Moment
 }
 
-func (f *frontier) reach(resourceVersion string) { f.observed, f.ahead = resourceVersion, false }
+func (f *frontier) reach(at rv.Reached) {
+	f.observed, f.before, f.shared, f.ahead = at.ResourceVersion, at.Before, at.Shared, false
+}
+
+func (f *frontier) reached() rv.Reached {
+	return rv.Reached{ResourceVersion: f.observed, Before: f.before, Shared: f.shared}
+}
 
 // settling is a call that is owed when no entry is left up to upTo; nil if none is.
 type settling struct {
@@ -25,12 +34,12 @@ type settling struct {
 	upTo    uint64
 }
 
-// Observed notes that everything up to a resource version has been put. Current, if it is not zero,
-// is a moment: everything that the server had then has been put.
-func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
+// Observed notes how far the producer has put what happened. Current, if it is not zero, is a moment:
+// everything that the server had then has been put.
+func (q *Queue) Observed(at rv.Reached, current moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.frontier.reach(resourceVersion)
+	q.frontier.reach(at)
 	q.frontier.current = max(q.frontier.current, current)
 	q.advancedLocked()
 }
@@ -41,7 +50,7 @@ func (q *Queue) Listed(resourceVersion string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	before := q.frontier.observed
-	q.frontier.reach(resourceVersion)
+	q.frontier.reach(rv.At(resourceVersion))
 	q.waiting.Listed(before, resourceVersion)
 	q.advancedLocked()
 }
@@ -72,8 +81,7 @@ func (q *Queue) reachLocked() {
 	if !q.waiting.Waits() || q.phase == resuming {
 		return
 	}
-	_, resume := q.oldestLocked()
-	q.waiting.Reach(resume)
+	q.waiting.Reach(q.reachedLocked())
 }
 
 // Drained reports whether everything that was put is acknowledged or was dropped, and nothing was
@@ -88,8 +96,14 @@ func (q *Queue) Drained() bool {
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	_, resume := q.oldestLocked()
-	return resume
+	return q.reachedLocked()
+}
+
+func (q *Queue) reachedLocked() string {
+	if oldest := q.firstOwnLocked(); oldest != nil {
+		return oldest.resume
+	}
+	return q.frontier.observed
 }
 
 // SafeResumePoint is ResumePoint if a watch from there brings all that is neither acknowledged nor
@@ -111,7 +125,7 @@ func (q *Queue) oldestLocked() (seq uint64, resume string) {
 	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.seq, oldest.resume
 	}
-	return math.MaxUint64, q.frontier.observed
+	return math.MaxUint64, q.frontier.reached().Resume()
 }
 
 // WhenGivenBack has settled called once, when everything that is in the queue now was

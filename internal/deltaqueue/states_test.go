@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // situation is what has happened to a queue that knows the version 7 of the key k.
@@ -27,9 +28,9 @@ func (s situation) queue(t *testing.T) *deltaqueue.Queue {
 }
 
 func TestStaleInEachState(t *testing.T) {
-	wentBack := func(_ *testing.T, q *deltaqueue.Queue) { q.Observed("6", 0) }
+	wentBack := func(_ *testing.T, q *deltaqueue.Queue) { q.Observed(rv.At("6"), 0) }
 	for name, s := range map[string]situation{
-		"a newer version was observed": {then: func(_ *testing.T, q *deltaqueue.Queue) { q.Observed("9", 0) }, want: true},
+		"a newer version was observed": {then: func(_ *testing.T, q *deltaqueue.Queue) { q.Observed(rv.At("9"), 0) }, want: true},
 		"nothing was observed":         {want: true},
 		"the server went back":         {then: wentBack},
 		"acknowledged beyond a checkpoint": {

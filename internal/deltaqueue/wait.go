@@ -31,7 +31,7 @@ func (q *Queue) tryRoomLocked(d Delta) (reserved int64, ok bool) {
 }
 
 // hasPlaceLocked reports whether one more delta may wait that merges into e, if there is one.
-func (q *Queue) hasPlaceLocked(e *Entry) bool { return e != nil || q.order.entries < q.limit }
+func (q *Queue) hasPlaceLocked(e *Entry) bool { return e != nil || q.order.len() < q.limit }
 
 // awaitRoomLocked waits until there is room for d. Starved, if it is not nil, is called with true
 // when that begins to wait for the budget, and with false when it does not any more.
@@ -53,7 +53,7 @@ func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta, starved func(bool)
 // nothing that a consumer could take meanwhile. With less room, producer and consumer would wake
 // each other for every entry.
 func (q *Queue) hasPlacesLocked() bool {
-	return q.order.entries <= q.limit-q.limit/4 || !q.canTakeLocked()
+	return q.order.len() <= q.limit-q.limit/4 || !q.canTakeLocked()
 }
 
 // replaces reports whether d takes the place of an object that waits in e, or has none:
@@ -67,7 +67,7 @@ func (e *Entry) replaces(d Delta) bool {
 
 // aloneLocked reports whether nothing waits or is taken, but for e.
 func (q *Queue) aloneLocked(e *Entry) bool {
-	return q.order.entries == 0 || e != nil && q.order.entries == 1
+	return q.order.len() == 0 || e != nil && q.order.len() == 1
 }
 
 // claimLocked waits until the budget has granted the bytes of d, or has not to be

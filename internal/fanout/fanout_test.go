@@ -277,6 +277,35 @@ func TestASlowReaderWhereEventsChangePlaces(t *testing.T) {
 	}
 }
 
+// He misses nothing where a version has several events, wherever he was between these.
+func TestASlowReaderWhereEventsShareAVersion(t *testing.T) {
+	for read := range 12 {
+		t.Run(fmt.Sprint(read), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := func(n int) string { return numbers((n + 3) / 4) }
+				s, hub := newServer(shared, 100), fanout.New[int](fanout.Options{Most: 1000, Kept: 300})
+				fast, slow := s.reader(t, hub, 0), s.reader(t, hub, 0)
+				s.write(48)
+				synctest.Wait()
+				require.NoError(t, slow.read(read))
+				for range 10 {
+					require.NoError(t, fast.read(all))
+					time.Sleep(time.Second)
+				}
+				require.Equal(t, sequence(0, 48), fast.told)
+				require.NoError(t, slow.read(1))
+				for range 48 {
+					require.NoError(t, slow.read(3))
+					synctest.Wait()
+				}
+				require.Equal(t, 1, slow.lapses)
+				require.Equal(t, sequence(0, 48), slow.told)
+				end(hub, fast, slow)
+			})
+		})
+	}
+}
+
 // While no reader waits for more, a watch is read no faster than its readers read, and none lapses.
 func TestBackpressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -97,7 +97,7 @@ func New[T any](o Options) *Hub[T] {
 // passed since the newest watch was asked for, the call opens one as well. So many calls at a slow
 // server open one watch a second. The error is that of open, or context.Cause of ctx.
 func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
-	return h.follow(ctx, place{passed: resourceVersion, at: resourceVersion}, open)
+	return h.follow(ctx, at(resourceVersion), open)
 }
 
 // GoOn closes r, which has lapsed, and returns another reader that goes on after r's last event.
@@ -169,7 +169,7 @@ func (h *Hub[T]) noLongerOpens() {
 // Adopt returns a reader of w, a watch that begins after resourceVersion, and reads and
 // closes w from now on, which others may join.
 func (h *Hub[T]) Adopt(w Watch[T], resourceVersion string) *Tap[T] {
-	return h.adopt(w, place{passed: resourceVersion, at: resourceVersion})
+	return h.adopt(w, at(resourceVersion))
 }
 
 // adopt is Adopt for a watch that begins after what from has passed.

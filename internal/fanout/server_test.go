@@ -68,9 +68,10 @@ func (s *server) endAll() {
 	s.ends = make(chan struct{})
 }
 
+// numberOf is the number of the last event of a resource version.
 func (s *server) numberOf(resourceVersion string) int {
 	for n := 0; ; n++ {
-		if s.version(n) == resourceVersion {
+		if s.version(n) == resourceVersion && s.version(n+1) != resourceVersion {
 			return n
 		}
 	}

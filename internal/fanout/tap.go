@@ -37,31 +37,61 @@ type Tap[T any] struct {
 	// backlog are events of a trunk that was left.
 	backlog []Event[T]
 	// after, if set, is from where on the reader is on trunk: what is not newer it has
-	// from elsewhere, and newest, if set, too.
-	after, newest string
-	// repeated, if set, is the newest event of a reader that goes on, which comes once more.
-	repeated string
+	// from elsewhere.
+	after string
+	// repeated are events that it had before it went on, and joined those that it had on another
+	// trunk.
+	repeated, joined repeated
 	// again, if set, is that of Expect for a reader whose watch has failed.
 	again func()
 }
 
 // place is where a reader, or a watch, is.
 type place struct {
-	// passed is where it was before the newest event, and at is where it is then: where a
-	// broken proxy lets events change places, one before at may be yet to come, but none
-	// before passed.
+	// at is the resource version of the newest event, and passed the one before it. A broken proxy
+	// lets events change places: one before at may be yet to come, but none before passed. And more
+	// events of the version at may come: etcd deletes what a lease holds in one version.
 	passed, at string
+	// events counts the events of the version at, without bookmarks.
+	events int
 }
 
-// move moves on to a resource version, which is empty if that is not known.
-func (p *place) move(resourceVersion string) {
-	p.passed, p.at = p.at, later(p.at, resourceVersion)
+// at returns the place of what has had everything up to a resource version.
+func at(resourceVersion string) place { return place{passed: resourceVersion, at: resourceVersion} }
+
+// move moves on to an event, whose resource version is empty if it is not known.
+func (p *place) move(resourceVersion string, bookmark bool) {
+	switch {
+	case resourceVersion == "", resourceVersion == p.at && !bookmark:
+	case later(p.at, resourceVersion) == p.at: // a bookmark, or the one that was yet to come
+		p.passed = p.at
+	default:
+		*p = place{passed: p.at, at: resourceVersion}
+	}
+	if resourceVersion == p.at && !bookmark {
+		p.events++
+	}
+}
+
+// repeated are the first events of a resource version. The zero value is none.
+type repeated struct {
+	version string
+	events  int
+}
+
+// take reports whether an event is the next of them, which it is once.
+func (r *repeated) take(resourceVersion string) bool {
+	if r.events == 0 || resourceVersion != r.version {
+		return false
+	}
+	r.events--
+	return true
 }
 
 func newTap[T any](h *Hub[T], from place) *Tap[T] {
 	r := &Tap[T]{hub: h, ready: make(chan struct{}, 1), place: from}
 	if from.at != from.passed {
-		r.repeated = from.at
+		r.repeated = repeated{from.at, from.events}
 	}
 	return r
 }
@@ -81,9 +111,9 @@ func (r *Tap[T]) Take() (Event[T], error) {
 		r.trunk.movedLocked() // it may be held up from now on
 	case err != nil:
 	case e.Begins:
-		r.beginning, r.place = false, place{passed: e.ResourceVersion, at: e.ResourceVersion}
+		r.beginning, r.place = false, at(e.ResourceVersion)
 	case !r.beginning:
-		r.move(e.ResourceVersion)
+		r.move(e.ResourceVersion, e.Bookmark)
 	}
 	return e, err
 }
@@ -119,12 +149,8 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 // knows reports whether the reader has an event from elsewhere. A bookmark of the version
 // where he is shows that the watch is alive.
 func (r *Tap[T]) knows(e Event[T]) bool {
-	if e.ResourceVersion != "" && e.ResourceVersion == r.repeated && !e.Bookmark {
-		r.repeated = "" // a deletion may carry the version of the state that it ended
+	if !e.Bookmark && (r.repeated.take(e.ResourceVersion) || r.joined.take(e.ResourceVersion)) {
 		return true
-	}
-	if e.ResourceVersion != "" && e.ResourceVersion == r.newest {
-		return !e.Bookmark
 	}
 	switch rv.Compare(e.ResourceVersion, r.after) {
 	case rv.Older:
@@ -180,6 +206,16 @@ func (r *Tap[T]) Close() {
 	if last {
 		<-t.done
 	}
+}
+
+// joinLocked notes that the reader has what a trunk has had, which is at a place. A reader that has
+// joined may be further on.
+func (r *Tap[T]) joinLocked(trunk place) {
+	r.after = later(r.after, trunk.passed)
+	if r.joined.version != trunk.at {
+		r.joined = repeated{version: trunk.at}
+	}
+	r.joined.events += trunk.events
 }
 
 // leaveLocked has the reader go, and tells it why.

@@ -50,7 +50,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 		hub:       h,
 		watch:     w,
 		before:    resourceVersion,
-		place:     place{passed: resourceVersion, at: resourceVersion},
+		place:     at(resourceVersion),
 		orderless: isOrderless(resourceVersion),
 		taps:      map[*Tap[T]]struct{}{},
 		moved:     make(chan struct{}, 1),
@@ -101,7 +101,7 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	defer t.hub.mu.Unlock()
 	t.events = append(t.events, e)
 	t.bytes += e.Bytes
-	t.move(e.ResourceVersion)
+	t.move(e.ResourceVersion, e.Bookmark)
 	if e.Bookmark {
 		t.bookmarks = true
 	} else {
@@ -126,7 +126,7 @@ func (t *trunk[T]) beginLocked(resourceVersion string) {
 	}
 	t.first, t.events, t.bytes = t.last(), nil, 0
 	t.before, t.changed = resourceVersion, ""
-	t.place = place{passed: resourceVersion, at: resourceVersion}
+	t.place = at(resourceVersion)
 	t.orderless = false
 	t.hub.trunks = append(t.hub.trunks, t)
 }
@@ -220,7 +220,7 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
-		tap.after, tap.newest = later(tap.after, t.passed), t.at // a reader that has joined may be further on
+		tap.joinLocked(t.place)
 		other.attachLocked(tap, next)
 	}
 	clear(t.taps)

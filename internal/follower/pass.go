@@ -6,6 +6,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -89,7 +90,7 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 	if ended.partial {
 		current = 0
 	}
-	return f.Sink.Observed(resourceVersion, false, current)
+	return f.Sink.Observed(sink.Progress{Reached: rv.At(resourceVersion), Current: current})
 }
 
 // abandon gives the generation up, if one is under way.

@@ -18,6 +18,7 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -36,8 +37,8 @@ type watching struct {
 	unconfirm func()
 	quiet     quiet
 	began     time.Time
-	ordered   bool
 	events    int
+	ordered   bool
 	// moved tells that an event could be read.
 	moved bool
 	// outcome is what ended the watch; nil until then.
@@ -270,10 +271,11 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	if rv.Compare(resourceVersion, w.at.ResourceVersion) == rv.Older {
 		return // out of order: what the watch told before stays told
 	}
-	w.at.ResourceVersion = resourceVersion
+	w.at = w.at.Moved(resourceVersion, c.Event == watch.Deleted)
 	w.Report.Reach(resourceVersion)
 	w.miss()
-	if err := w.Sink.Observed(resourceVersion, c.Event == watch.Bookmark, w.current(c)); err != nil {
+	progress := sink.Progress{Reached: w.at.Reached(), Bookmark: c.Event == watch.Bookmark, Current: w.current(c)}
+	if err := w.Sink.Observed(progress); err != nil {
 		w.Report.Fail(err)
 	}
 }

@@ -69,8 +69,8 @@ func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Ite
 	return false, nil
 }
 
-func (s queueSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {
-	s.queue.Observed(resourceVersion, current)
+func (s queueSink) Observed(p sink.Progress) error {
+	s.queue.Observed(p.Reached, p.Current)
 	return nil
 }
 

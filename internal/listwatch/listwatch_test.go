@@ -179,6 +179,31 @@ func TestWatchOptions(t *testing.T) {
 	}
 }
 
+func TestWatchFromBeforeAVersionOfSeveralDeletions(t *testing.T) {
+	s := Watching{ResourceVersion: "5"}
+	for _, step := range []struct {
+		version  string
+		deletion bool
+		resume   string
+	}{
+		{"6", true, "6"},  // no version has had two
+		{"7", false, "7"}, // so this was the only one
+		{"8", true, "8"},
+		{"8", true, "7"},
+		{"8", false, "7"}, // a bookmark may come between them
+		{"9", true, "8"},
+		{"10", false, "10"},
+		{"11", true, "10"},
+		{"x", true, "x"}, // it has no order
+		{"x", true, "x"},
+	} {
+		s = s.Moved(step.version, step.deletion)
+		require.Equal(t, step.version, s.ResourceVersion)
+		require.Equal(t, step.resume, s.Reached().Resume(), "%+v", step)
+		require.Equal(t, step.resume, Policy{}.WatchOptions(s, time.Minute).ResourceVersion)
+	}
+}
+
 func TestWatchListOptions(t *testing.T) {
 	p := Policy{WatchList: true}
 	require.True(t, p.Streams(Start{}))

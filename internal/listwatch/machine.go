@@ -13,6 +13,8 @@ package listwatch
 import (
 	"errors"
 	"time"
+
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // State is where a reflector is: Start, Listing or Watching.
@@ -58,6 +60,9 @@ type Listing struct {
 // Watching follows the changes since a resource version.
 type Watching struct {
 	ResourceVersion string
+	// Before and Shared are those of the rv.Reached.
+	Before string
+	Shared bool
 	// Lost tells that an event could not be read, so that what it told is not known:
 	// the next time, the set is listed.
 	Lost bool
@@ -77,6 +82,18 @@ type Watching struct {
 	StruckAt time.Time
 	// StruckLast is when the newest of them broke.
 	StruckLast time.Time
+}
+
+// Reached is how far the watch has told what happened.
+func (s Watching) Reached() rv.Reached {
+	return rv.Reached{ResourceVersion: s.ResourceVersion, Before: s.Before, Shared: s.Shared}
+}
+
+// Moved returns s after an event, or a bookmark, of a resource version that is not older.
+func (s Watching) Moved(resourceVersion string, deletion bool) Watching {
+	r := s.Reached().Moved(resourceVersion, deletion)
+	s.ResourceVersion, s.Before, s.Shared = r.ResourceVersion, r.Before, r.Shared
+	return s
 }
 
 func (Start) isState()    {}

@@ -130,7 +130,7 @@ func (p Policy) limit(s Start, resourceVersion string) int64 {
 // watch after timeout, which is cut to seconds.
 func (p Policy) WatchOptions(s Watching, timeout time.Duration) metav1.ListOptions {
 	return metav1.ListOptions{
-		ResourceVersion:     s.ResourceVersion,
+		ResourceVersion:     s.Reached().Resume(),
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      ptr.To(int64(timeout / time.Second)),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // Sink takes what a follower reads. It has one caller at a time.
@@ -18,12 +19,20 @@ type Sink interface {
 	// says that the object could not be read, so that the event was not taken. A sink that takes a
 	// deletion without its object reports what is wrong with the object itself.
 	Put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
-	// Observed follows each Put, and each bookmark, with its resource version. Current, if it is
-	// not zero, is a moment: everything that the server had then has been put, or was in a complete
-	// generation.
-	Observed(resourceVersion string, bookmark bool, current moment.Moment) error
+	// Observed follows each Put, each bookmark and each generation.
+	Observed(p Progress) error
 	// Resync repeats what the sink has.
 	Resync(ctx context.Context) error
+}
+
+// Progress is how far a follower has come.
+type Progress struct {
+	// Reached has the version of what came last, and Bookmark tells that it was a bookmark.
+	rv.Reached
+	Bookmark bool
+	// Current, if it is not zero, is a moment: everything that the server had then has been put, or was
+	// in a complete generation.
+	Current moment.Moment
 }
 
 // Generation takes the objects of one complete pass over the server's set. A *api.ItemError says

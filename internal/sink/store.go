@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 )
@@ -69,18 +68,18 @@ func (s Store) Put(_ context.Context, event watch.EventType, it object.Item) (bo
 }
 
 // Observed hands a resource version on, and a bookmark.
-func (s Store) Observed(resourceVersion string, bookmark bool, _ moment.Moment) error {
+func (s Store) Observed(p Progress) error {
 	if store, ok := s.Into.(updater); ok {
-		store.UpdateResourceVersion(resourceVersion)
+		store.UpdateResourceVersion(p.ResourceVersion)
 	}
-	if !bookmark {
+	if !p.Bookmark {
 		return nil
 	}
 	switch store := s.Into.(type) {
 	case cache.ReflectorBookmarkStore:
-		return report.OfStore("Bookmark", "", store.Bookmark(resourceVersion))
+		return report.OfStore("Bookmark", "", store.Bookmark(p.ResourceVersion))
 	case cache.Store: // whose Bookmark returns nothing
-		store.Bookmark(resourceVersion)
+		store.Bookmark(p.ResourceVersion)
 	}
 	return nil
 }

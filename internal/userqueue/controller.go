@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
@@ -171,9 +170,9 @@ func (s progressSink) Begin(ctx context.Context) (sink.Generation, error) {
 	return s.controller.first.begin(g), nil
 }
 
-func (s progressSink) Observed(resourceVersion string, bookmark bool, current moment.Moment) error {
+func (s progressSink) Observed(p sink.Progress) error {
 	defer s.controller.checkSynced()
-	return s.Sink.Observed(resourceVersion, bookmark, current)
+	return s.Sink.Observed(p)
 }
 
 // objectsIn are the objects that a queue pops, those of a whole list too.
