@@ -62,7 +62,8 @@ var (
 	ErrStorageInUse = api.ErrStorageInUse
 )
 
-// The errors that an ErrorHandler is called with, and those of a BatchHandler within them. Package api has their fields.
+// The errors that an ErrorHandler is called with, and those of a BatchHandler within them. Package
+// api has their fields.
 type (
 	// ItemError says that one object of a list, or one event of a watch, was skipped.
 	ItemError = api.ItemError

@@ -329,10 +329,10 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 // ResourceVersion, CurrentAsOf and OldestQueued, and CheckpointTime of those that have one, the
 // most Objects, the newest LastContact and LastError, the Condition to act on first, and the sums
 // of all counts, which include those of handlers that were removed. LastAudit is
-// one that found something, if there is one, and Redelivery the first one under way. Checkpoint is that of the
-// first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
-// ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
-// of an informer that does not run.
+// one that found something, if there is one, and Redelivery the first one under way. Checkpoint is
+// that of the first handler with a CheckpointError, or else of the first with a Checkpoint;
+// SkippedError, ResumedFrom and ResumedTime are those of the first that has them. Without handlers,
+// it is that of an informer that does not run.
 func (s *SharedResourceVersionInformer) Status() (all Status) {
 	all.Condition = Condition{Reason: ReasonNotStarted, Message: "there is no handler"}
 	handlers, removed := s.present()

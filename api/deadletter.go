@@ -34,8 +34,8 @@ type DeadLetter struct {
 	// is unknown, the one that was acknowledged last.
 	ResourceVersion string
 	// Newest is the resource version of the newest state of Key that is not handed over because of the
-	// letter, or could not be read then. Of a Deleted, it may be that of another object, which waits behind
-	// the deletion or is gone, too.
+	// letter, or could not be read then. Of a Deleted, it may be that of another object, which waits
+	// behind the deletion or is gone, too.
 	Newest string
 	// Type is what happened to the object.
 	Type EventType

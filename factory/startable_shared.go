@@ -13,9 +13,9 @@ import (
 //
 // All users add their handlers to it, before or after it was started: there is one watch
 // for all of them. Config is what it has in common, and so without handlers; that of a
-// later request has no effect, but that its Shard tells informers apart as that of opts does. As of every informer of a factory, a selector or a namespace of
-// opts is up to the ListerWatcher of config; its ObjectTransform is the Transform, unless config
-// has one.
+// later request has no effect, but that its Shard tells informers apart as that of opts does. As of
+// every informer of a factory, a selector or a namespace of opts is up to the ListerWatcher of
+// config; its ObjectTransform is the Transform, unless config has one.
 //
 // If the informer that there is has another ObjectTransform, it is returned all the same.
 // AcquireSharedResourceVersion has an error for it.

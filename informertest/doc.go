@@ -57,10 +57,11 @@
 //	defer heal()
 //
 // Connections are refused, cut, given up by a GOAWAY or hang, bodies are broken off, slow or
-// compressed wrongly, items take their time or are garbage, of another type or huge, answers are errors, watches lose their bookmarks or their
-// order, a replica lags behind: the functions that return an [Effect] say how. Dice decide where a
-// fault gives odds; they begin with [Options].Seed. Close is never held up by a fault, and the log
-// of [Server.Requests] has the requests that faults answered.
+// compressed wrongly, items take their time or are garbage, of another type or huge, answers are
+// errors, watches lose their bookmarks or their order, a replica lags behind: the functions that
+// return an [Effect] say how. Dice decide where a fault gives odds; they begin with [Options].Seed.
+// Close is never held up by a fault, and the log of [Server.Requests] has the requests that faults
+// answered.
 //
 // Some servers of today, as faults:
 //

@@ -16,13 +16,14 @@ import (
 //
 // Several faults may be there at once. A request counts with every one that it matches, in the
 // order of their injection, whatever the others do to it. What is done then, in this order: it
-// hangs; its connection is reset; the client is told to leave its connection; it is answered with a status, that of the fault injected first (a
-// refused watch-list is a status too); sendInitialEvents is ignored; a lagging replica answers; a
-// list is foreign, or has the token that it was asked with; a watch is closed; it ends with an
-// ERROR event; bookmarks are withheld; an item or event takes its time; it is made garbage, or else mistyped, or else
-// unversioned, or else padded; an event is swapped; an event is repeated; and of the bytes that
-// come out of all this, the lowest cut and the lowest speed hold, and nothing passes while anything
-// hangs. Refused connections come before all that. [Options].Wrap stands outside of it.
+// hangs; its connection is reset; the client is told to leave its connection; it is answered with a
+// status, that of the fault injected first (a refused watch-list is a status too);
+// sendInitialEvents is ignored; a lagging replica answers; a list is foreign, or has the token that
+// it was asked with; a watch is closed; it ends with an ERROR event; bookmarks are withheld; an
+// item or event takes its time; it is made garbage, or else mistyped, or else unversioned, or else
+// padded; an event is swapped; an event is repeated; and of the bytes that come out of all this,
+// the lowest cut and the lowest speed hold, and nothing passes while anything hangs. Refused
+// connections come before all that. [Options].Wrap stands outside of it.
 func (s *Server) Inject(f Fault) (heal func()) {
 	if err := f.validate(); err != nil {
 		panic(fmt.Sprintf("informertest: fault %q: %v", f, err))

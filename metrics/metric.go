@@ -8,8 +8,8 @@ import (
 )
 
 // metric is one series of an informer. It shares its labels with the others of the informer,
-// because a prometheus.Registry only reads them: prometheus.NewConstMetric makes them anew for each, which
-// takes most of the time of a scrape.
+// because a prometheus.Registry only reads them: prometheus.NewConstMetric makes them anew for
+// each, which takes most of the time of a scrape.
 type metric struct {
 	desc      *prometheus.Desc
 	kind      kind

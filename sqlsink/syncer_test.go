@@ -40,7 +40,8 @@ func syncer() int {
 	return 0
 }
 
-// follow follows pods until the context ends, with so many MaxAttempts. Started is called with the informer, if it is set.
+// follow follows pods until the context ends, with so many MaxAttempts. Started is called with the
+// informer, if it is set.
 func follow(ctx context.Context, config *rest.Config, address string, attempts int, started func(*sqlsink.Sink, informer.ResourceVersionInformer)) error {
 	sink, err := sqlsink.Open(ctx, sqlsink.Config{Address: address})
 	if err != nil {

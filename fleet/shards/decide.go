@@ -355,8 +355,8 @@ func (d *decider) succeeded(name string) {
 	delete(d.attempts, name)
 }
 
-// failed ends an attempt that may be tried again after a pause. It returns how many conflicts there were
-// in a row, with those of this attempt.
+// failed ends an attempt that may be tried again after a pause. It returns how many conflicts there
+// were in a row, with those of this attempt.
 func (d *decider) failed(name string, conflicts int, pause time.Duration) (inARow int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -235,7 +235,8 @@ var (
 
 // Told records that a call of the handler begins, with one event or with a batch.
 // Done records its end, before the handler returns: nil acknowledges the events, informer.FailedEvents
-// all but those that it names, and another error none. A second call of done does nothing, nor does one after the run was killed.
+// all but those that it names, and another error none. A second call of done does nothing, nor does
+// one after the run was killed.
 func (o *Oracle) Told(events ...Event) (done func(err error)) {
 	told := call{events: make([]Event, len(events))}
 	objects := make([]runtime.Object, len(events))

@@ -14,8 +14,8 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// redelivering is a queue that has listed, and observed version 50, and a redelivery of it for a consumer
-// that takes so many.
+// redelivering is a queue that has listed, and observed version 50, and a redelivery of it for a
+// consumer that takes so many.
 func redelivering(t *testing.T, atOnce int, doubt func(string) (bool, *api.DeadLetter)) (*deltaqueue.Queue, *keytable.Table, *deltaqueue.Redelivery) {
 	t.Helper()
 	if doubt == nil {

@@ -120,7 +120,8 @@ func (q *Queue) SafeResumePoint() string {
 	return resume
 }
 
-// oldestLocked is the oldest entry that is no repeat, and the resource version from which a watch brings it again.
+// oldestLocked is the oldest entry that is no repeat, and the resource version from which a watch
+// brings it again.
 func (q *Queue) oldestLocked() (seq uint64, resume string) {
 	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.seq, oldest.resume

@@ -53,8 +53,9 @@
 // # Snapshots
 //
 // Snapshot takes the state of a moment without copying records, and Write writes it beside readers
-// and writers. Read gives a pack with the same records and Refs, to which writers can add. All says which owner has which Ref. A snapshot of 100,000 pods has 35 MB (go
-// test -run xxx -bench Snapshot ./internal/pack): 16 ms to write to memory and 71 ms to read.
+// and writers. Read gives a pack with the same records and Refs, to which writers can add. All says
+// which owner has which Ref. A snapshot of 100,000 pods has 35 MB (go test -run xxx -bench Snapshot
+// ./internal/pack): 16 ms to write to memory and 71 ms to read.
 //
 // # What it costs
 //

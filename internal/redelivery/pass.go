@@ -262,9 +262,9 @@ func (p *pass) pace(ctx context.Context) error {
 	return backoff.Sleep(ctx, p.limiter.Reserve().Delay())
 }
 
-// ask delivers what the server has of a key. If the handler refuses a change of the key while the server
-// is asked, the answer may be older than that change, and the server is asked again. A second refusal
-// ends this: the handler was given that change after the first request.
+// ask delivers what the server has of a key. If the handler refuses a change of the key while the
+// server is asked, the answer may be older than that change, and the server is asked again. A
+// second refusal ends this: the handler was given that change after the first request.
 func (p *pass) ask(ctx context.Context, key string, named bool) error {
 	asked, err := p.repeats.Ask(ctx, key)
 	if err != nil {

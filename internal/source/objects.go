@@ -28,7 +28,8 @@ type Objects struct {
 }
 
 // NewObjects returns those objects of o that the selector selects, in pages of at most
-// pageSize, if that is set. Failed requests wait as custom says, or as long as by default, and fail is called with errors that no call returns.
+// pageSize, if that is set. Failed requests wait as custom says, or as long as by default, and fail
+// is called with errors that no call returns.
 func NewObjects(o Options, selector string, pageSize int64, custom *wait.Backoff, fail func(error)) (*Objects, error) {
 	selects, err := labels.Parse(selector)
 	if err != nil {

@@ -449,8 +449,8 @@ func TestRedeliverEndsThoughAnObjectIsRefusedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A state that comes after a refused one cannot be read at first. When it can, Redeliver delivers it, and
-// an object that waits behind a refused end stays a dead letter until it is taken in.
+// A state that comes after a refused one cannot be read at first. When it can, Redeliver delivers
+// it, and an object that waits behind a refused end stays a dead letter until it is taken in.
 func TestRedeliverOfWhatCouldNotBeReadAfterARefusal(t *testing.T) {
 	update := func(w *harness.World) { w.UpdatePod("a/1", fmt.Sprint(time.Now())) }
 	for name, c := range map[string]struct {

@@ -200,7 +200,8 @@ func TestRedeliverWaitsForTheWatch(t *testing.T) {
 	}
 }
 
-// Where versions have no order, Redeliver does not wait for the watch, which delivers newer states later.
+// Where versions have no order, Redeliver does not wait for the watch, which delivers newer states
+// later.
 func TestRedeliverOfVersionsWithoutOrder(t *testing.T) {
 	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"a/1", "a/2"}}} {
 		harness.BubbleRun(t, name, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *harness.World) {
@@ -240,7 +241,8 @@ func TestRedeliverOfKeysGoesOnInTheNextRun(t *testing.T) {
 	})
 }
 
-// A proxy that drops the selector of a request shows other objects too. Redeliver delivers none of them.
+// A proxy that drops the selector of a request shows other objects too. Redeliver delivers none of
+// them.
 func TestRedeliverOfKeysBehindAProxyThatSelectsNothing(t *testing.T) {
 	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -162,9 +162,10 @@ func (c *crashes) play() {
 }
 
 // However often everything is killed, a consumer that begins anew has what the cluster has, and the
-// stream has each state of an object once. The states of an object that was deleted may come again after
-// a restart, and then its deletion comes again, too: the watch repeats all changes that are newer than
-// the resource version of the checkpoint, and the checkpoint does not name deleted objects.
+// stream has each state of an object once. The states of an object that was deleted may come again
+// after a restart, and then its deletion comes again, too: the watch repeats all changes that are
+// newer than the resource version of the checkpoint, and the checkpoint does not name deleted
+// objects.
 func TestStreamHasEachStateOnceAfterKills(t *testing.T) {
 	c := newCrashes(t, "STREAM_WINDOW=2m", "STREAM_HISTORY=1")
 	c.play()

@@ -147,11 +147,12 @@ func (m *Mirror) Remove(name string) {
 	})
 }
 
-// Run runs work, which is Fleet.Run or that of a replica, and meanwhile during and the functions beside.
-// It ends when the context ends, during returns, or the database is found to be unusable. The functions
-// beside have to return when their context ends, which is before the work ends: that would look like
-// trouble to a display. Run returns after the batches in progress are written and all goroutines have
-// ended. The error is that of work and during and what was not written, or what is wrong with the database.
+// Run runs work, which is Fleet.Run or that of a replica, and meanwhile during and the functions
+// beside. It ends when the context ends, during returns, or the database is found to be unusable.
+// The functions beside have to return when their context ends, which is before the work ends: that
+// would look like trouble to a display. Run returns after the batches in progress are written and
+// all goroutines have ended. The error is that of work and during and what was not written, or what
+// is wrong with the database.
 func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) error, beside ...func(context.Context)) error {
 	ctx, cancel := context.WithCancel(m.config.Database.Context(ctx))
 	defer cancel()
