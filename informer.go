@@ -278,6 +278,8 @@ type InformerConfig struct {
 // ResourceVersionInformer follows a set of objects and remembers only their keys
 // and resource versions. It merges the changes of one object that wait for the handler,
 // so that the handler gets the newest state: see the package documentation.
+//
+// Any version of the library may add methods to it. A type of yours that implements it embeds one.
 type ResourceVersionInformer interface {
 	// Run is RunWithContext for a channel that is closed to stop.
 	Run(stopCh <-chan struct{})

@@ -27,7 +27,7 @@ func NewShared() *Shared { return fanout.New[SharedEvent](fanout.Options{}) }
 // own. None of them may change it.
 type SharedEvent struct {
 	event watch.EventType
-	// Outside tells that an object is in none of the parts, whose resource version is passed.
+	// Outside tells that an object is not in the shard, and passed is its resource version.
 	// Otherwise, one of item, object and unreadable says what came, but for a bookmark.
 	outside bool
 	passed  string
