@@ -68,6 +68,9 @@ func (s *server) endAll() {
 	s.ends = make(chan struct{})
 }
 
+// shares tells that versions have several events.
+func (s *server) shares() bool { return s.version(1) == s.version(2) }
+
 // numberOf is the number of the last event of a resource version.
 func (s *server) numberOf(resourceVersion string) int {
 	for n := 0; ; n++ {

@@ -208,14 +208,14 @@ func (r *Tap[T]) Close() {
 	}
 }
 
-// joinLocked notes that the reader has what a trunk has had, which is at a place. A reader that has
-// joined may be further on.
-func (r *Tap[T]) joinLocked(trunk place) {
-	r.after = later(r.after, trunk.passed)
-	if r.joined.version != trunk.at {
-		r.joined = repeated{version: trunk.at}
+// joinLocked notes what the reader has had on a trunk: all up to passed, and so many of the events of
+// the version at that the next trunk tells. A reader that has joined may be further on.
+func (r *Tap[T]) joinLocked(had place) {
+	r.after = later(r.after, had.passed)
+	if r.joined.version != had.at {
+		r.joined = repeated{version: had.at}
 	}
-	r.joined.events += trunk.events
+	r.joined.events += had.events
 }
 
 // leaveLocked has the reader go, and tells it why.

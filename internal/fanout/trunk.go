@@ -214,19 +214,33 @@ func (t *trunk[T]) last() int64 { return t.first + int64(len(t.events)) }
 
 // joinLocked moves the readers to another trunk.
 func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
+	had := t.place
+	if had == other.place { // which may have dropped some of the newest version
+		had.events = other.countLocked(next, t.at)
+	}
 	for tap := range t.taps {
 		for _, e := range t.events[tap.next-t.first:] {
 			if !tap.knows(e) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
-		tap.joinLocked(t.place)
+		tap.joinLocked(had)
 		other.attachLocked(tap, next)
 	}
 	clear(t.taps)
 	t.leaveHubLocked()
 	t.watch.Stop()
 	t.movedLocked()
+}
+
+// countLocked counts the events of a resource version that are held, from number next on.
+func (t *trunk[T]) countLocked(next int64, resourceVersion string) (n int) {
+	for _, e := range t.events[next-t.first:] {
+		if e.ResourceVersion == resourceVersion && !e.Bookmark {
+			n++
+		}
+	}
+	return n
 }
 
 // follows reports whether a trunk has the events after those that another has passed, and has come

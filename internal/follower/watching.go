@@ -111,10 +111,17 @@ func (w *watching) conclude(err error) error {
 // noteCut notes whether something on the way may have ended the watch because it was silent.
 func (w *watching) noteCut() {
 	early := time.Now().Before(w.due.Add(-dueMargin))
-	silent := w.outcome.Kind == listwatch.WatchEnded && early && w.events == 0 && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
+	silent := w.outcome.Kind == listwatch.WatchEnded && early && !w.toldNew() && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
 	if w.cuts.note(w.outcome.Lasted, silent, moment.Now()) {
 		w.Report.Logger().Info("Watches end on the way when they are silent: shorter ones are asked for", "informer", w.Name, "after", w.outcome.Lasted.Round(time.Second).String())
 	}
+}
+
+// toldNew reports whether the watch has told something, or had a bookmark, that was not told before it.
+func (w *watching) toldNew() bool {
+	at := w.at.Reached()
+	again := at.Resume() != at.ResourceVersion && w.state.(listwatch.Watching).Reached() == at
+	return w.events > 0 && !again
 }
 
 // doubtful reports whether the server may have been restored since the watch, which has
@@ -263,7 +270,9 @@ func (w *watching) needsList() bool { return w.at.Lost || w.Report.Gaps.Missed()
 
 // advance moves the state on to the resource version of an event.
 func (w *watching) advance(resourceVersion string, c *source.Change) {
-	w.moved, w.at.Strikes = true, 0
+	if !w.repeats(resourceVersion, c) {
+		w.moved, w.at.Strikes = true, 0
+	}
 	w.ordered = w.ordered || c.Event != watch.Added
 	if !w.ordered || resourceVersion == "" {
 		return
@@ -278,6 +287,13 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	if err := w.Sink.Observed(progress); err != nil {
 		w.Report.Fail(err)
 	}
+}
+
+// repeats reports whether the change may be one that was told before: a deletion of the version that
+// the watch goes on from, of which it may tell all again.
+func (w *watching) repeats(resourceVersion string, c *source.Change) bool {
+	began := w.state.(listwatch.Watching).Reached()
+	return c.Event == watch.Deleted && began.Resume() != began.ResourceVersion && resourceVersion == began.ResourceVersion
 }
 
 // current returns the moment that a change proves. While something is lost that only a list can

@@ -190,7 +190,7 @@ func TestWatchFromBeforeAVersionOfSeveralDeletions(t *testing.T) {
 		{"7", false, "7"}, // so this was the only one
 		{"8", true, "8"},
 		{"8", true, "7"},
-		{"8", false, "7"}, // a bookmark may come between them
+		{"8", false, "8"}, // a bookmark
 		{"9", true, "8"},
 		{"10", false, "10"},
 		{"11", true, "10"},

@@ -3,13 +3,14 @@ package rv
 // Reached is how far a watch has told what happened.
 //
 // A version has one event, or several deletions: etcd deletes all that a lease holds in one version,
-// and a kube-apiserver has up to 1,000 Events under one lease. A newer version shows that all of one
-// were told. A server that has not deleted several so far is not expected to: from the version before
-// a deletion, a watch tells it once more, and a run that resumes cannot know that it was told.
+// and a kube-apiserver has up to 1,000 Events under one lease. A newer version, or a bookmark, shows
+// that all of one were told. A server that has not deleted several so far is not expected to: from the
+// version before a deletion, a watch tells it once more, and a run that resumes cannot know that it
+// was told.
 type Reached struct {
 	ResourceVersion string
-	// Before is the version before ResourceVersion, if that is of a deletion and has an order, and
-	// else empty.
+	// Before is the version before ResourceVersion, if that is of a deletion and has an order, and no
+	// bookmark has come since. Otherwise it is empty.
 	Before string
 	// Shared tells that a version had more deletions than one: ResourceVersion may have more, too.
 	Shared bool
@@ -20,21 +21,29 @@ func At(resourceVersion string) Reached { return Reached{ResourceVersion: resour
 
 // Moved returns r after an event, or a bookmark, of a resource version that is not older.
 func (r Reached) Moved(resourceVersion string, deletion bool) Reached {
-	before := ""
-	switch order := Compare(resourceVersion, r.ResourceVersion); {
-	case order == Same: // a bookmark may come between two deletions
-		r.Shared = r.Shared || deletion && r.Before != ""
+	order, before := Compare(resourceVersion, r.ResourceVersion), ""
+	switch {
+	case deletion && order == Same:
+		r.Shared = r.Shared || r.Before != ""
 		return r
-	case order == Newer && deletion:
+	case deletion && order == Newer:
 		before = r.ResourceVersion
 	}
 	return Reached{ResourceVersion: resourceVersion, Before: before, Shared: r.Shared}
 }
 
+// Whole is the newest version of which all is known to be told.
+func (r Reached) Whole() string {
+	if r.Before != "" {
+		return r.Before
+	}
+	return r.ResourceVersion
+}
+
 // Resume is the version from which a watch tells all that was not told.
 func (r Reached) Resume() string {
-	if r.Shared && r.Before != "" {
-		return r.Before
+	if r.Shared {
+		return r.Whole()
 	}
 	return r.ResourceVersion
 }
@@ -46,9 +55,7 @@ func (r Reached) ResumeFor(resourceVersion string) string {
 	case Newer: // all of the one before was told
 		return r.ResourceVersion
 	case Same:
-		if r.Before != "" {
-			return r.Before
-		}
+		return r.Whole()
 	}
 	return r.Resume()
 }

@@ -23,7 +23,7 @@ func TestRestartBetweenDeletionsOfOneVersion(t *testing.T) {
 		r.Before = func(string) { time.Sleep(time.Second) }
 		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
 		synctest.Wait()
-		require.NoError(t, w.Expire(harness.Pods, "a", "0000", "0001", "0002", "0003", "0004", "0005"))
+		require.NoError(t, w.Expire(harness.Pods, "a", "0003", "0004", "0005", "0006", "0007", "0008"))
 		time.Sleep(2500 * time.Millisecond)
 		stop()
 		told := r.Events()
