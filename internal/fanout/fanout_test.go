@@ -523,7 +523,7 @@ func TestReadersMissNoEvent(t *testing.T) {
 // is told again what he has of it. None doubts his watch: from one that has been silent for long,
 // nothing is expected.
 func TestReadersMissNoEventOfAVersion(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(80) {
 		synctest.Test(t, func(t *testing.T) { require.NoError(t, anyDay(seed, fours), "seed %d", seed) })
 	}
 }
