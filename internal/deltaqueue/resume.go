@@ -9,8 +9,8 @@ import (
 
 // frontier is up to where the producer has put everything.
 type frontier struct {
-	// observed is the newest resource version of which it has put something. Before and shared are those
-	// of the rv.Reached.
+	// observed, before and shared are an rv.Reached. They stand apart, because an idle queue would take
+	// 32 bytes more with one.
 	observed, before string
 	shared           bool
 	// ahead tells that something was put since.

@@ -279,7 +279,7 @@ func TestASlowReaderWhereEventsChangePlaces(t *testing.T) {
 	}
 }
 
-// He misses nothing where a version has several events, wherever he was between these.
+// A slow reader misses nothing where a version has several events, wherever between these it was.
 func TestASlowReaderWhereEventsShareAVersion(t *testing.T) {
 	for read := range 12 {
 		t.Run(fmt.Sprint(read), func(t *testing.T) {
@@ -519,9 +519,9 @@ func TestReadersMissNoEvent(t *testing.T) {
 	}
 }
 
-// The same where versions have four events. A reader goes on from before the version that it is at, and
-// is told again what he has of it. None doubts his watch: from one that has been silent for long,
-// nothing is expected.
+// The same where versions have four events. After the end of a watch, a reader goes on from before the
+// version that it is at, and is told its events again. No reader doubts its watch: the hub expects
+// nothing more from a watch that has been silent for long.
 func TestReadersMissNoEventOfAVersion(t *testing.T) {
 	for seed := range uint64(80) {
 		synctest.Test(t, func(t *testing.T) { require.NoError(t, anyDay(seed, fours), "seed %d", seed) })

@@ -63,7 +63,7 @@ func at(resourceVersion string) place { return place{passed: resourceVersion, at
 func (p *place) move(resourceVersion string, bookmark bool) {
 	switch {
 	case resourceVersion == "", resourceVersion == p.at && !bookmark:
-	case later(p.at, resourceVersion) == p.at: // a bookmark, or the one that was yet to come
+	case later(p.at, resourceVersion) == p.at: // a bookmark, or an event that has changed places
 		p.passed = p.at
 	default:
 		*p = place{passed: p.at, at: resourceVersion}
@@ -79,7 +79,7 @@ type repeated struct {
 	events  int
 }
 
-// take reports whether an event is the next of them, which it is once.
+// take reports whether an event is the next of them, and counts it.
 func (r *repeated) take(resourceVersion string) bool {
 	if r.events == 0 || resourceVersion != r.version {
 		return false
@@ -208,8 +208,9 @@ func (r *Tap[T]) Close() {
 	}
 }
 
-// joinLocked notes what the reader has had on a trunk: all up to passed, and so many of the events of
-// the version at that the next trunk tells. A reader that has joined may be further on.
+// joinLocked notes what the reader has had on the trunk that it leaves: everything up to had.passed,
+// and the first had.events events that the next trunk tells of the version had.at. A reader that has
+// joined before may have had more.
 func (r *Tap[T]) joinLocked(had place) {
 	r.after = later(r.after, had.passed)
 	if r.joined.version != had.at {

@@ -215,7 +215,7 @@ func (t *trunk[T]) last() int64 { return t.first + int64(len(t.events)) }
 // joinLocked moves the readers to another trunk.
 func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 	had := t.place
-	if had == other.place { // which may have dropped some of the newest version
+	if had == other.place { // the other one may have dropped some events of this version
 		had.events = other.countLocked(next, t.at)
 	}
 	for tap := range t.taps {

@@ -119,8 +119,8 @@ func (w *watching) noteCut() {
 
 // toldNew reports whether the watch has told something, or had a bookmark, that was not told before it.
 func (w *watching) toldNew() bool {
-	at := w.at.Reached()
-	again := at.Resume() != at.ResourceVersion && w.state.(listwatch.Watching).Reached() == at
+	began := w.state.(listwatch.Watching).Reached()
+	again := began.IsPartial() && w.at.Reached() == began
 	return w.events > 0 && !again
 }
 
@@ -289,11 +289,11 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	}
 }
 
-// repeats reports whether the change may be one that was told before: a deletion of the version that
-// the watch goes on from, of which it may tell all again.
+// repeats reports whether the change may have been told before the watch, which began from an older
+// version because more deletions were expected.
 func (w *watching) repeats(resourceVersion string, c *source.Change) bool {
 	began := w.state.(listwatch.Watching).Reached()
-	return c.Event == watch.Deleted && began.Resume() != began.ResourceVersion && resourceVersion == began.ResourceVersion
+	return c.Event == watch.Deleted && began.IsPartial() && resourceVersion == began.ResourceVersion
 }
 
 // current returns the moment that a change proves. While something is lost that only a list can

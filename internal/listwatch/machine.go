@@ -60,7 +60,7 @@ type Listing struct {
 // Watching follows the changes since a resource version.
 type Watching struct {
 	ResourceVersion string
-	// Before and Shared are those of the rv.Reached.
+	// Before and Shared are those of Reached.
 	Before string
 	Shared bool
 	// Lost tells that an event could not be read, so that what it told is not known:

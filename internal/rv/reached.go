@@ -4,9 +4,9 @@ package rv
 //
 // A version has one event, or several deletions: etcd deletes all that a lease holds in one version,
 // and a kube-apiserver has up to 1,000 Events under one lease. A newer version, or a bookmark, shows
-// that all of one were told. A server that has not deleted several so far is not expected to: from the
-// version before a deletion, a watch tells it once more, and a run that resumes cannot know that it
-// was told.
+// that no more of them will come. Until the first version with several deletions, each deletion is
+// taken for the only one of its version. A watch from the version before would tell it once more, and
+// a run that resumes cannot know that it was told.
 type Reached struct {
 	ResourceVersion string
 	// Before is the version before ResourceVersion, if that is of a deletion and has an order, and no
@@ -32,7 +32,7 @@ func (r Reached) Moved(resourceVersion string, deletion bool) Reached {
 	return Reached{ResourceVersion: resourceVersion, Before: before, Shared: r.Shared}
 }
 
-// Whole is the newest version of which all is known to be told.
+// Whole is the newest version whose events were all told, as far as that is known.
 func (r Reached) Whole() string {
 	if r.Before != "" {
 		return r.Before
@@ -40,19 +40,21 @@ func (r Reached) Whole() string {
 	return r.ResourceVersion
 }
 
+// IsPartial reports whether more deletions of ResourceVersion are expected.
+func (r Reached) IsPartial() bool { return r.Shared && r.Before != "" }
+
 // Resume is the version from which a watch tells all that was not told.
 func (r Reached) Resume() string {
-	if r.Shared {
-		return r.Whole()
+	if r.IsPartial() {
+		return r.Before
 	}
 	return r.ResourceVersion
 }
 
-// ResumeFor is the version from which a watch tells what comes next, if that is of a resource version,
-// and all that follows.
+// ResumeFor is Resume when an event of a resource version has come that is not counted in r.
 func (r Reached) ResumeFor(resourceVersion string) string {
 	switch Compare(resourceVersion, r.ResourceVersion) {
-	case Newer: // all of the one before was told
+	case Newer: // it shows that no more of ResourceVersion will come
 		return r.ResourceVersion
 	case Same:
 		return r.Whole()
