@@ -1,6 +1,7 @@
 package objectcache_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,4 +94,56 @@ func TestFieldsThatJSONLeavesOutAreNotLost(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, exists)
 	require.Empty(t, got.(*memo).Parts["p"][1].Next.Cache, "what was there stays")
+}
+
+// charter is a typed object with a message of its own decoding, which refers to its descriptors, as
+// types of golang-protobuf do. Descriptors lead to each other.
+type charter struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              message `json:"spec"`
+}
+
+type message struct {
+	Text  string
+	state *descriptor
+	// Open leads round too, and is exported.
+	Open *descriptor
+}
+
+type descriptor struct {
+	file, message *descriptor
+	Of            []*descriptor
+}
+
+func newDescriptor() *descriptor {
+	file, message := &descriptor{}, &descriptor{}
+	message.file, message.message = file, message
+	file.message = message
+	message.Of = []*descriptor{message, file, message}
+	file.Of = message.Of
+	return message
+}
+
+func (c *charter) DeepCopyObject() runtime.Object { copied := *c; return &copied }
+
+func (m message) MarshalJSON() ([]byte, error) { return json.Marshal(m.Text) }
+func (m *message) UnmarshalJSON(b []byte) error {
+	m.state, m.Open = newDescriptor(), newDescriptor()
+	return json.Unmarshal(b, &m.Text)
+}
+
+// An object is read by key whatever its fields refer to. The memory of such a type was measured
+// through its descriptors, without end.
+func TestObjectsThatReferToThemselvesAreRead(t *testing.T) {
+	s := objectcache.NewStore(&charter{}, nil, objectcache.StoreOptions{HotBytes: 1 << 20})
+	require.NoError(t, s.Add(&charter{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: message{Text: "b"}}))
+	for range 3 {
+		got, exists, err := s.GetByKey("a")
+		require.NoError(t, err)
+		require.True(t, exists)
+		require.Equal(t, "b", got.(*charter).Spec.Text)
+	}
+	require.NoError(t, s.Add(&charter{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: message{Text: "d", state: newDescriptor(), Open: newDescriptor()}}))
+	require.Len(t, s.List(), 2)
 }

@@ -2,7 +2,6 @@ package objectcache
 
 import (
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -84,29 +83,48 @@ func mapBytes(entries int, entry int64) int64 {
 	return size
 }
 
-var timeType = reflect.TypeFor[time.Time]()
+// weighing follows what an object refers to, through exported fields only: decoding sets no others,
+// and those of a generated message lead to its descriptors, which refer to each other. An exported
+// field may lead back as well, so that depth and the number of values are limited. A larger object is
+// counted with what was followed by then.
+type weighing struct{ depth, left int }
+
+const (
+	weighDepth  = 64
+	weighValues = 100_000
+)
 
 // weighValue returns what a value refers to.
-func weighValue(v reflect.Value) (size int64) {
+func weighValue(v reflect.Value) int64 {
+	w := weighing{depth: weighDepth, left: weighValues}
+	return w.value(v)
+}
+
+func (w *weighing) value(v reflect.Value) (size int64) {
+	if w.depth == 0 || w.left == 0 {
+		return 0
+	}
+	w.depth--
+	w.left--
+	defer func() { w.depth++ }()
 	switch v.Kind() {
 	case reflect.String:
 		return allocated(int64(v.Len()))
 	case reflect.Pointer:
 		if !v.IsNil() {
-			size = allocated(int64(v.Type().Elem().Size())) + weighValue(v.Elem())
+			size = allocated(int64(v.Type().Elem().Size())) + w.value(v.Elem())
 		}
 	case reflect.Struct:
-		if v.Type() == timeType { // its location is shared by all
-			return 0
-		}
 		for i := range v.NumField() {
-			size += weighValue(v.Field(i))
+			if f := v.Field(i); f.CanInterface() { // it is exported
+				size += w.value(f)
+			}
 		}
 	case reflect.Slice:
 		size = allocated(int64(v.Cap()) * int64(v.Type().Elem().Size()))
 		if !isFlat(v.Type().Elem().Kind()) {
 			for i := range v.Len() {
-				size += weighValue(v.Index(i))
+				size += w.value(v.Index(i))
 			}
 		}
 	case reflect.Map:
@@ -114,15 +132,15 @@ func weighValue(v reflect.Value) (size int64) {
 			size = mapBytes(v.Len(), int64(v.Type().Key().Size()+v.Type().Elem().Size()))
 			shared := v.Type().Elem().Kind() == reflect.Interface // the keys of unstructured objects are
 			for of := v.MapRange(); of.Next(); {
-				size += weighValue(of.Value())
+				size += w.value(of.Value())
 				if !shared {
-					size += weighValue(of.Key())
+					size += w.value(of.Key())
 				}
 			}
 		}
 	case reflect.Interface:
 		if !v.IsNil() {
-			size = allocated(int64(v.Elem().Type().Size())) + weighValue(v.Elem())
+			size = allocated(int64(v.Elem().Type().Size())) + w.value(v.Elem())
 		}
 	}
 	return size
