@@ -125,6 +125,22 @@ func TestPostgresTakesALargeBatch(t *testing.T) {
 	require.Equal(t, []string{"500"}, query(t, address, `SELECT count(*) FROM objects WHERE length(object ->> 'field') > 199000`))
 }
 
+// A role, a database or an address may have a client_encoding of its own. Text that is not ASCII is
+// stored as it is all the same.
+func TestTextIsStoredInAnyClientEncoding(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"LATIN1", "WIN1252"} {
+		t.Run(encoding, func(t *testing.T) {
+			address := postgresAddress(t)
+			psql(t, address, fmt.Sprintf(`SELECT format('ALTER DATABASE %%I SET client_encoding = ''%s''', current_database()) \gexec`, encoding))
+			here := opened(t, sqlsink.Config{Address: address}).Place("c", pods)
+			require.NoError(t, write(t.Context(), here, raw("a", `"ü€é"`)))
+			require.Equal(t, "3", strings.TrimSpace(psql(t, address, `SELECT length(object->>'field') FROM objects`)), "characters")
+			require.Contains(t, objects(t, here)["ns/a"], `"ü€é"`)
+		})
+	}
+}
+
 // An object is JSON also where the address has the driver ask the server for no types, and one batch is
 // copied while the other is not.
 func TestPostgresWithoutDescriptions(t *testing.T) {
