@@ -42,7 +42,7 @@ var kinds = []kind{
 	{informer.ReasonNotFound, wrong, "Install the CRD, or correct the version. The informer begins by itself, within a minute, once the server has the resource."},
 	{informer.ReasonServerUnreachable, wrong, "Look at the server and the network on the way to it. The informer goes on by itself once the server answers."},
 	{informer.ReasonStalled, wrong, "The server sent nothing for longer than it should. If that repeats, look for a proxy on the way that holds answers back."},
-	{informer.ReasonFailing, wrong, "Read the message: the answer of the server is not one to a list or a watch, or the request is bad."},
+	{informer.ReasonFailing, wrong, "Read the message: the server fails with this resource, its answer is not one to a list or a watch, or the request is bad."},
 	{informer.ReasonExpiredLoop, wrong, "The server forgets versions sooner than the informer can follow. Look at its compaction interval and at its load."},
 	{informer.ReasonHandlerFailing, wrong, "The handler returns errors or panics. What it failed for is tried again."},
 	{informer.ReasonDeadLetters, wrong, "The handler has refused changes too often, which are not handed over any more. They stand below, with the errors."},

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Kind names what came of a request.
@@ -95,7 +97,7 @@ func Down(err error) bool {
 	if !errors.As(err, &answer) {
 		return true
 	}
-	return answer.Status().Code >= http.StatusInternalServerError && !isTooLarge(err)
+	return report.CannotServe(answer.Status().Code) && !isTooLarge(err)
 }
 
 // ClassifyStream names the error err that a watch sent as an event.
@@ -122,9 +124,8 @@ func ClassifyWatchList(err error) Kind {
 	if kind := Classify(err); kind != Failed || !errors.As(err, &answer) {
 		return kind
 	}
-	switch answer.Status().Code {
-	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch code := answer.Status().Code; {
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, report.CannotServe(code):
 		return Failed
 	default:
 		return NoWatchList
