@@ -113,6 +113,8 @@ const (
 	AskedPause
 	// ListPause is RetryPause with the backoff of lists, so that they are never close together.
 	ListPause
+	// TurnPause waits until a watch would have lasted for a turn.
+	TurnPause
 )
 
 // Progress is what a request has achieved. It starts backoffs again.
@@ -122,7 +124,7 @@ const (
 	// NoProgress starts none again.
 	NoProgress Progress = iota
 	// RequestProgress starts the backoff of requests that fail again: a page was read to its
-	// end, or a watch told something and lasted for a moment.
+	// end, or a watch told something and lasted for a moment, or ended in order after a turn.
 	RequestProgress
 	// WatchProgress starts all again: a watch lasted for Steady.
 	WatchProgress
@@ -148,6 +150,8 @@ type Step struct {
 	Pause    Pause
 	// RetryAfter is for how long the server has asked to be left alone.
 	RetryAfter time.Duration
+	// Left is what is left of the turn, for TurnPause.
+	Left time.Duration
 	// Fallback tells that a list works where a watch-list did not, which is to be
 	// remembered.
 	Fallback bool
@@ -170,6 +174,12 @@ const Steady = 10 * time.Second
 // moment is how long a watch that has told something has to last to count as progress.
 const moment = time.Second
 
+// Turn is the least time from the opening of a watch that has ended in order to that of the next
+// one. Something on the way may end each watch soon, which is no failure: what changes meanwhile is
+// told at most so much later. A watch may need two questions besides, so that these are 90 requests
+// a minute.
+const Turn = 2 * time.Second
+
 // maxStuck is for how long a page is asked for again that fails. Servers forget a token at
 // about that age.
 const maxStuck = 5 * time.Minute
@@ -186,7 +196,8 @@ const wholeExpiries = 2
 //     does not work. Until a set is read, Start.Consistent becomes true once, Start.Expiries
 //     becomes 2, and Start.Lists becomes true without a pause maxFailures times;
 //   - the one after a watch that lasted for Steady, or after the end of another one that
-//     followed it. No list was read between the two.
+//     followed it. No list was read between the two;
+//   - the watch after one that ended in order and lasted for a Turn.
 //
 // Invariant: where a watch, or a generation with a page that was read to its end, is followed by a
 // list after a pause, that is ListPause.
@@ -228,7 +239,7 @@ func (p Policy) next(s State, o Outcome) Step {
 		switch {
 		case steady:
 			next.Progress = WatchProgress
-		case o.Moved && o.Lasted >= moment:
+		case o.Moved && o.Lasted >= moment, o.Kind == WatchEnded && o.Lasted >= Turn:
 			next.Progress = RequestProgress
 		}
 		// Between two watches the server may have been down, and restored, unseen.
@@ -436,8 +447,10 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		return list
 	case o.Kind == Expired, ended && s.Lost:
 		return list
-	case ended && o.Lasted >= Steady:
+	case o.Kind == WatchEnded && o.Lasted >= Turn, o.Kind == Stalled && o.Lasted >= Steady:
 		return Step{State: s}
+	case o.Kind == WatchEnded:
+		return Step{State: s, Pause: TurnPause, Left: Turn - o.Lasted}
 	case o.Kind == TooLarge, o.Kind == BadRequest:
 		list.State = Start{Known: s.ResourceVersion, Consistent: true}
 		return list

@@ -29,6 +29,7 @@ func TestPaceGrowsAndStartsAgain(t *testing.T) {
 		{list, time.Second},
 		{list, 2 * time.Second},
 		{Step{Pause: AskedPause, RetryAfter: time.Second}, time.Second},
+		{Step{Pause: TurnPause, Left: 2 * time.Second}, 2 * time.Second},
 		{retry, 4 * time.Second},
 		{Step{Pause: RetryPause, RetryAfter: time.Hour}, time.Hour},
 		{Step{Pause: ListPause, RetryAfter: 3 * time.Second}, 4 * time.Second},
@@ -196,7 +197,7 @@ const (
 
 // The server answers in any way, and the same way again.
 func TestNoServerIsHammered(t *testing.T) {
-	all := outcomes(0, time.Second, Steady-1, Steady)
+	all := outcomes(0, time.Second, Turn-1, Turn, Steady-1, Steady)
 	rapid.Check(t, func(t *rapid.T) {
 		p := &played{
 			policy: Policy{

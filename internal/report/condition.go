@@ -128,10 +128,18 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 	}
 	current := api.Condition{Reason: api.ReasonCurrent, Since: max(s.since, s.cleared).Time()}
 	if s.cut != 0 {
-		current.Message = fmt.Sprintf("something on the way, such as a proxy, ends watches that bring nothing for little more than %v; they are asked to end before, "+
-			"with the bookmark that renews CurrentAsOf", s.cut.Round(time.Second))
+		current.Message = s.cutting()
 	}
 	return current
+}
+
+// cutting says what ends watches.
+func (s *observations) cutting() string {
+	text := fmt.Sprintf("something on the way, such as a proxy or a timeout of the client, ends watches after %v; ", s.cut.Round(time.Second))
+	if s.cutAvoided {
+		return text + "they are asked to end before, with the bookmark that renews CurrentAsOf"
+	}
+	return text + "that is too soon for the bookmark that renews CurrentAsOf"
 }
 
 // stopping is the condition of a run that ends.

@@ -76,10 +76,11 @@ type observations struct {
 	tally atomic.Pointer[tally]
 	// incidents is nil if nothing was wrong in this run.
 	incidents *incidents
-	// cut is how long watches are asked to last, because something on the way ends those that are
-	// silent for longer; zero for no such thing.
-	cut   time.Duration
-	stage stage
+	// cut is after which time something on the way ends watches, zero for no such thing. CutAvoided
+	// tells that they are asked to end before.
+	cut        time.Duration
+	cutAvoided bool
+	stage      stage
 	// away tells that the newest failure is that the server is away, and dead that there are dead
 	// letters.
 	away, dead bool
