@@ -67,6 +67,9 @@ const (
 	// ReasonUndecodableObjects: an object could not be read, and was skipped: see
 	// Status.SkippedError.
 	ReasonUndecodableObjects ConditionReason = "UndecodableObjects"
+	// ReasonNotWatchable: the server lists the resource, and has refused to watch it for minutes, so
+	// that it is listed about each minute.
+	ReasonNotWatchable ConditionReason = "NotWatchable"
 	// ReasonCurrent: nothing holds the informer up. Changes are delivered as they come.
 	ReasonCurrent ConditionReason = "Current"
 )

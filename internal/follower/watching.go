@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
@@ -105,6 +106,9 @@ func (w *watching) conclude(err error) error {
 	w.noteCut()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
+	if w.next.Polls {
+		err = report.NotWatchable(err)
+	}
 	return err
 }
 
@@ -129,11 +133,11 @@ func (w *watching) doubtful(err error) bool {
 func (w *watching) open(ctx context.Context) (over bool, err error) {
 	w.began = time.Now()
 	if w.opening, err = w.openWatch(ctx, w.at); err != nil {
-		kind := listwatch.Classify(err)
+		kind := listwatch.ClassifyWatch(err)
 		if kind == listwatch.Expired && w.at.Unsure {
 			w.reportReplacement(ctx)
 		}
-		return w.end(listwatch.Outcome{Kind: kind, Refused: true}, err)
+		return w.end(listwatch.Outcome{Kind: kind, Refused: true, At: time.Now()}, err)
 	}
 	patience := confirmAfter
 	if w.at.Unsure {

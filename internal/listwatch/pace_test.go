@@ -142,7 +142,7 @@ func outcomes(moment ...time.Duration) (all []Outcome) {
 			Outcome{Kind: EndedEarly, Shown: shown, ResourceVersion: "8"},
 			Outcome{Kind: NoWatchList, Shown: shown})
 	}
-	for _, kind := range []Kind{Failed, Expired, Circular, TooLarge, BadRequest} {
+	for _, kind := range []Kind{Failed, Expired, Circular, TooLarge, BadRequest, NoWatch} {
 		all = append(all, Outcome{Kind: kind, Refused: true}, Outcome{Kind: kind, Refused: true, RetryAfter: time.Second})
 	}
 	for _, lasted := range moment {
@@ -168,7 +168,7 @@ func ofState(s State, streams bool, all []Outcome) []Outcome {
 		case Circular:
 			_, lists := s.(Listing)
 			return !lists
-		case WatchEnded, Stalled, WatchBroken, WatchTooShort:
+		case WatchEnded, Stalled, WatchBroken, WatchTooShort, NoWatch:
 			return !watches
 		default:
 			return !watches && (o.Lasted > 0 || o.Moved || o.Doubtful)
@@ -209,7 +209,7 @@ func TestNoServerIsHammered(t *testing.T) {
 			pace:  NewPace(backoff),
 		}
 		turns := rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 9).Draw(t, "turns")
-		for n := 0; p.now < 5*time.Minute && n < 2000; n++ {
+		for n := 0; p.now < 8*time.Minute && n < 2000; n++ {
 			able := ofState(p.state, p.policy.Streams(p.state), all)
 			p.step(able[turns[n%len(turns)]%len(able)])
 		}

@@ -41,9 +41,12 @@ func ClassOf(err error) api.ErrorClass {
 // one of reading.
 func ReasonOf(err error) api.ConditionReason {
 	var stall *api.StallError
+	var refused *notWatchable
 	switch {
 	case isItems(err) || isCheckpoints(err):
 		return ""
+	case errors.As(err, &refused):
+		return api.ReasonNotWatchable
 	case isConsumers(err):
 		return api.ReasonHandlerFailing
 	case errors.As(err, &stall):
