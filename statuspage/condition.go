@@ -51,6 +51,7 @@ var kinds = []kind{
 	{informer.ReasonThrottled, slow, "The server asks for fewer requests. The informer waits as long as it was told to."},
 	{informer.ReasonHandlerSlow, slow, "Changes wait for the handler. Give it more workers, or batches, or make it faster."},
 	{informer.ReasonBudgetFull, slow, "Other informers have used up the budget. Their handlers are slow, or the budget is too small."},
+	{informer.ReasonNotWatchable, slow, "The server lists the resource, and refuses to watch it: the message says why. It is listed about each minute. Allow the program to watch it, if that is what is missing."},
 	{informer.ReasonListing, busy, "A list is being read, or delivered to the handler. Nothing is to be done."},
 	{informer.ReasonNotStarted, idle, "The informer was not started yet."},
 	{informer.ReasonStopping, idle, "The informer was told to stop. The message says what it waits for."},
