@@ -151,12 +151,13 @@ func TestRefusalOfCompactedVersionLists(t *testing.T) {
 	})}, func(t *testing.T, w *harness.World) {
 		w.CreatePods(harness.Keys(4)...)
 		var r harness.Recorder
-		i := harness.Settled(w, informer.InformerConfig{Handler: &r})
+		i := harness.Running(w, informer.InformerConfig{Handler: &r})
+		time.Sleep(30 * time.Second)
 		old.Store(i.LastSyncResourceVersion())
 		w.CloseClientConnections()
 		harness.Sleep(0)
 		w.CreatePods("late/1")
-		harness.Sleep(2 * time.Second)
+		harness.Sleep(5 * time.Second)
 		w.RequireState(&r)
 	})
 }
