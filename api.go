@@ -30,6 +30,7 @@ const (
 	ReasonListing            = api.ReasonListing
 	ReasonDeadLetters        = api.ReasonDeadLetters
 	ReasonUndecodableObjects = api.ReasonUndecodableObjects
+	ReasonNotWatchable       = api.ReasonNotWatchable
 	ReasonCurrent            = api.ReasonCurrent
 )
 

@@ -35,14 +35,14 @@ const (
 	// after it is gone.
 	ReasonNotFound ConditionReason = "NotFound"
 	// ReasonServerUnreachable: there is no connection, or it breaks (DNS, TLS, a timeout), or the
-	// server cannot serve (5xx).
+	// server cannot serve (502, 503, 504).
 	ReasonServerUnreachable ConditionReason = "ServerUnreachable"
 	// ReasonThrottled: the server asks to be left alone: 429, or 503 with a Retry-After.
 	ReasonThrottled ConditionReason = "Throttled"
 	// ReasonStalled: a list or a watch was silent for longer than it may be.
 	ReasonStalled ConditionReason = "Stalled"
-	// ReasonFailing: a failure that is none of the others: a bad request, or an answer that is no
-	// list or watch.
+	// ReasonFailing: a failure that is none of the others: the server fails with the resource (500,
+	// 501), the request is bad, or an answer is no list or watch.
 	ReasonFailing ConditionReason = "Failing"
 	// ReasonExpiredLoop: the server has forgotten the version of a list or watch (410), again and
 	// again.
@@ -67,6 +67,9 @@ const (
 	// ReasonUndecodableObjects: an object could not be read, and was skipped: see
 	// Status.SkippedError.
 	ReasonUndecodableObjects ConditionReason = "UndecodableObjects"
+	// ReasonNotWatchable: the server lists the resource, and has refused to watch it for minutes, so
+	// that it is listed about each minute.
+	ReasonNotWatchable ConditionReason = "NotWatchable"
 	// ReasonCurrent: nothing holds the informer up. Changes are delivered as they come.
 	ReasonCurrent ConditionReason = "Current"
 )

@@ -26,6 +26,7 @@ func TestConditionsOfAllKindsOfInformers(t *testing.T) {
 	}{
 		"forbidden":   {informertest.Fault{Effect: informertest.Status(403)}, informer.ReasonForbidden},
 		"unavailable": {informertest.Fault{Effect: informertest.Status(503)}, informer.ReasonServerUnreachable},
+		"failing":     {informertest.Fault{Effect: informertest.Status(500)}, informer.ReasonFailing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server, f *factory.Factory) {

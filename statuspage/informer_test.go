@@ -113,7 +113,7 @@ func TestEveryConditionHasAdvice(t *testing.T) {
 		informer.ReasonStopped, informer.ReasonStopping, informer.ReasonUnauthorized, informer.ReasonForbidden, informer.ReasonNotFound, informer.ReasonServerUnreachable,
 		informer.ReasonThrottled, informer.ReasonStalled, informer.ReasonFailing, informer.ReasonExpiredLoop, informer.ReasonHandlerFailing,
 		informer.ReasonHandlerSlow, informer.ReasonBudgetFull, informer.ReasonListing, informer.ReasonCheckpointFailing, informer.ReasonNotStarted,
-		informer.ReasonUndecodableObjects, informer.ReasonCurrent,
+		informer.ReasonUndecodableObjects, informer.ReasonNotWatchable, informer.ReasonCurrent,
 	} {
 		page, s := statuspage.New(), current(time.Now())
 		s.Condition.Reason = reason

@@ -37,6 +37,10 @@ var faults = map[string]fault{
 		w.Inject(informertest.Fault{Effect: informertest.Status(403)})
 		w.CloseClientConnections()
 	}},
+	"InformerPolls": {begin: func(w *world) {
+		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: informertest.Status(405)})
+		w.CloseClientConnections()
+	}},
 	"InformerServerFailing": {begin: func(w *world) {
 		w.Inject(informertest.Fault{Effect: informertest.Status(503)})
 		w.CloseClientConnections()

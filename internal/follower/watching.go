@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
@@ -39,8 +40,8 @@ type watching struct {
 	began     time.Time
 	events    int
 	ordered   bool
-	// moved tells that an event could be read.
-	moved bool
+	// moved tells that an event could be read, and proven that one has proven how new the state is.
+	moved, proven bool
 	// outcome is what ended the watch; nil until then.
 	outcome *listwatch.Outcome
 }
@@ -105,23 +106,19 @@ func (w *watching) conclude(err error) error {
 	w.noteCut()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
+	if w.next.Polls {
+		err = report.NotWatchable(err)
+	}
 	return err
 }
 
-// noteCut notes whether something on the way may have ended the watch because it was silent.
+// noteCut notes whether something on the way may have ended the watch.
 func (w *watching) noteCut() {
 	early := time.Now().Before(w.due.Add(-dueMargin))
-	silent := w.outcome.Kind == listwatch.WatchEnded && early && !w.toldNew() && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
-	if w.cuts.note(w.outcome.Lasted, silent, moment.Now()) {
-		w.Report.Logger().Info("Watches end on the way when they are silent: shorter ones are asked for", "informer", w.Name, "after", w.outcome.Lasted.Round(time.Second).String())
+	unproven := w.outcome.Kind == listwatch.WatchEnded && early && !w.proven && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
+	if w.cuts.note(w.outcome.Lasted, unproven, moment.Now()) {
+		w.Report.Logger().Info("Watches end on the way, before a bookmark comes", "informer", w.Name, "after", w.outcome.Lasted.Round(time.Second).String())
 	}
-}
-
-// toldNew reports whether the watch has told something, or had a bookmark, that was not told before it.
-func (w *watching) toldNew() bool {
-	began := w.state.(listwatch.Watching).Reached()
-	again := began.IsPartial() && w.at.Reached() == began
-	return w.events > 0 && !again
 }
 
 // doubtful reports whether the server may have been restored since the watch, which has
@@ -136,11 +133,11 @@ func (w *watching) doubtful(err error) bool {
 func (w *watching) open(ctx context.Context) (over bool, err error) {
 	w.began = time.Now()
 	if w.opening, err = w.openWatch(ctx, w.at); err != nil {
-		kind := listwatch.Classify(err)
+		kind := listwatch.ClassifyWatch(err)
 		if kind == listwatch.Expired && w.at.Unsure {
 			w.reportReplacement(ctx)
 		}
-		return w.end(listwatch.Outcome{Kind: kind, Refused: true}, err)
+		return w.end(listwatch.Outcome{Kind: kind, Refused: true, At: time.Now()}, err)
 	}
 	patience := confirmAfter
 	if w.at.Unsure {
@@ -302,6 +299,7 @@ func (w *watching) current(c *source.Change) moment.Moment {
 	if c.Current == 0 || w.needsList() {
 		return 0
 	}
+	w.proven = true
 	return c.Current
 }
 
@@ -319,7 +317,7 @@ func (f *Follower) openWatch(ctx context.Context, state listwatch.Watching) (ope
 // watchTimeout is how long the next watch is to last.
 func (f *Follower) watchTimeout() time.Duration {
 	timeout := f.cuts.timeout(f.Source.WatchTimeout(), moment.Now())
-	f.Report.WatchesAreCut(f.cuts.limit)
+	f.Report.WatchesAreCut(f.cuts.after, f.cuts.asked() != 0)
 	return timeout
 }
 

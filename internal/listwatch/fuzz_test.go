@@ -3,6 +3,7 @@ package listwatch_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func FuzzStatus(f *testing.F) {
 		`{"code":410,"reason":"Expired"}`, `{"code":410,"reason":"Gone"}`, `{"code":410}`, `{"code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":7}}`,
 		`{"code":504,"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`, `{"code":504,"reason":"Timeout","message":"Too large resource version: 5"}`,
 		`{"code":504,"reason":"Timeout","details":{"causes":[{"message":"Too large resource version: 5"}]}}`, `{"code":400,"reason":"BadRequest"}`, `{"code":422,"reason":"Invalid"}`,
-		`{"code":500,"reason":"ServerTimeout","details":{"retryAfterSeconds":-2147483648}}`, `{"reason":"Timeout","details":{"retryAfterSeconds":2147483647}}`, `{"reason":"InternalError"}`, `{}`, `{"code":-1}`,
+		`{"code":500,"reason":"ServerTimeout","details":{"retryAfterSeconds":-2147483648}}`, `{"reason":"Timeout","details":{"retryAfterSeconds":2147483647}}`, `{"reason":"InternalError"}`, `{"code":500,"reason":"InternalError","message":"required revision has been compacted"}`, `{}`, `{"code":-1}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -42,8 +43,9 @@ func FuzzStatus(f *testing.F) {
 		if status.Reason == metav1.StatusReasonExpired || status.Reason == metav1.StatusReasonGone {
 			require.Equal(t, listwatch.Expired, kind)
 		}
+		compacted := status.Reason == metav1.StatusReasonInternalError && strings.Contains(string(text), "compacted")
 		if kind == listwatch.Expired {
-			require.True(t, status.Code == http.StatusGone || status.Reason == metav1.StatusReasonExpired || status.Reason == metav1.StatusReasonGone, "%s", text)
+			require.True(t, status.Code == http.StatusGone || status.Reason == metav1.StatusReasonExpired || status.Reason == metav1.StatusReasonGone || compacted, "%s", text)
 		}
 		at := time.Unix(1, 0)
 		stream := listwatch.ClassifyStream(err, at)
@@ -52,6 +54,9 @@ func FuzzStatus(f *testing.F) {
 		require.Equal(t, kind == listwatch.TooLarge, stream.Kind == listwatch.TooLarge)
 		if stream.Kind == listwatch.WatchBroken {
 			require.Equal(t, at, stream.At, "the backoff begins there")
+		}
+		if watch := listwatch.ClassifyWatch(err); watch != listwatch.NoWatch {
+			require.Equal(t, kind, watch)
 		}
 		if watchList := listwatch.ClassifyWatchList(err); watchList != listwatch.NoWatchList {
 			require.Equal(t, kind, watchList)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	"github.com/rvinformer/informer/api"
 	. "github.com/rvinformer/informer/internal/listwatch"
 )
 
@@ -42,6 +43,12 @@ func TestNext(t *testing.T) {
 	told := Start{Known: "5", BusySince: now}
 	lastResort := Start{Known: "5", Failures: 2, Lists: true}
 	endedOnce := Start{Known: "6", Failures: 1}
+	refused := Watching{ResourceVersion: "7", RefusedSince: now}
+	refusedUnsure := refused
+	refusedUnsure.Unsure = true
+	polls := Start{Known: "7", RefusedSince: now}
+	polled := Watching{ResourceVersion: "8", Fresh: true, RefusedSince: now}
+	longAfter := now.Add(5 * time.Minute)
 	for name, test := range map[string]struct {
 		policy Policy
 		state  State
@@ -74,9 +81,12 @@ func TestNext(t *testing.T) {
 		"page, too large again":      {state: Listing{Start: consistent, Continue: "c"}, kind: Outcome{Kind: TooLarge}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
 		"page, bad request":          {state: page2, kind: Outcome{Kind: BadRequest}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
 		"watch, ended":               {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
-		"watch, ended soon":          {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady - 1}, want: Step{State: unsure, Pause: RetryPause}},
-		"watch, told and ended soon": {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second, Moved: true}, want: Step{State: unsure, Progress: RequestProgress, Pause: RetryPause}},
-		"watch, told and ended":      {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second - 1, Moved: true}, want: Step{State: unsure, Pause: RetryPause}},
+		"watch, ended after a turn":  {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn}, want: Step{State: busy, Progress: RequestProgress}},
+		"watch, cut after a turn":    {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn, Doubtful: true}, want: Step{State: unsure, Progress: RequestProgress}},
+		"watch, ended soon":          {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn - 1}, want: Step{State: unsure, Pause: TurnPause, Left: 1}},
+		"watch, told and ended soon": {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second, Moved: true}, want: Step{State: unsure, Progress: RequestProgress, Pause: TurnPause, Left: Turn - time.Second}},
+		"watch, told and ended":      {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second - 1, Moved: true}, want: Step{State: unsure, Pause: TurnPause, Left: Turn - time.Second + 1}},
+		"watch, stalled soon":        {state: busy, kind: Outcome{Kind: Stalled, Lasted: Steady - 1}, want: Step{State: unsure, Pause: RetryPause}},
 		"watch, stalled":             {state: busy, kind: Outcome{Kind: Stalled, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
 		"watch, no version, ended":   {state: Watching{}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}}},
 		"watch, no version, at once": {state: Watching{Fresh: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}, Pause: ListPause}},
@@ -109,6 +119,19 @@ func TestNext(t *testing.T) {
 		"watch, internal error": {policy: patient, state: struck, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(time.Minute)},
 			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: RetryPause}},
 		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: ListPause}},
+		"watch, refused":                 {state: busy, kind: Outcome{Kind: NoWatch, Refused: true, At: now}, want: Step{State: refusedUnsure, Pause: RetryPause}},
+		"watch, refused again":           {state: refused, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter.Add(-1)}, want: Step{State: refusedUnsure, Pause: RetryPause}},
+		"watch, refused for long":        {state: refused, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter}, want: Step{State: polls, Pause: ListPause, Polls: true}},
+		"watch, refused, then away":      {state: refused, kind: Outcome{Kind: Failed, Refused: true, At: longAfter}, want: Step{State: refusedUnsure, Pause: RetryPause}},
+		"watch, refused, then busy":      {state: refused, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second, At: longAfter}, want: Step{State: refusedUnsure, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch, refused, then opened":    {state: refused, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
+		"watch, refused, then expired":   {state: refused, kind: Outcome{Kind: Expired, Refused: true, At: longAfter}, want: Step{State: polls}},
+		"watch, refused, no version":     {state: Watching{Fresh: true}, kind: Outcome{Kind: NoWatch, Refused: true, At: now}, want: Step{State: Start{RefusedSince: now}, Pause: ListPause}},
+		"watch, refused long, unversion": {state: Watching{Fresh: true, RefusedSince: now}, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter}, want: Step{State: Start{RefusedSince: now}, Pause: ListPause, Polls: true}},
+		"polls, only page":               {state: polls, kind: Outcome{Kind: PageRead, ResourceVersion: "8"}, want: Step{State: polled, Effect: CompleteGeneration, Progress: RequestProgress}},
+		"polls, watch-list read":         {policy: streams, state: polls, kind: Outcome{Kind: PageRead, ResourceVersion: "8"}, want: Step{State: polled, Effect: CompleteGeneration, Progress: RequestProgress}},
+		"polls, failed":                  {state: polls, kind: Outcome{Kind: Failed, Refused: true, At: longAfter}, want: Step{State: polls, Effect: AbandonGeneration, Pause: RetryPause}},
+		"polls, last page":               {state: Listing{Start: polls, Continue: "c", Pages: 1}, kind: Outcome{Kind: PageRead, ResourceVersion: "8"}, want: Step{State: polled, Effect: CompleteGeneration, Progress: RequestProgress}},
 		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
 		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, failed twice":       {policy: streams, state: failedOnce, kind: Outcome{Kind: Failed}, want: Step{State: lastResort, Effect: AbandonGeneration, Pause: RetryPause}},
@@ -245,6 +268,34 @@ func TestClassifyWatchList(t *testing.T) {
 	}
 }
 
+// A watch is refused where a list may be served.
+func TestClassifyWatch(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	code := func(code int) error { return apierrors.NewGenericServerResponse(code, "get", pods, "", "", 0, false) }
+	for want, errs := range map[Kind][]error{
+		NoWatch: {
+			apierrors.NewMethodNotSupported(pods, "watch"), apierrors.NewForbidden(pods, "x", errors.New("no")), apierrors.NewNotFound(pods, "x"),
+			apierrors.NewConflict(pods, "x", errors.New("no")), apierrors.NewInternalError(errors.New("oh")),
+			code(http.StatusNotAcceptable), code(http.StatusUnsupportedMediaType), code(http.StatusRequestedRangeNotSatisfiable), code(http.StatusNotImplemented),
+			fmt.Errorf("open: %w", code(http.StatusTeapot)), errors.New("not watchable"), &api.BodyError{Watch: true, Err: errors.New("text/html")},
+		},
+		Failed: {
+			apierrors.NewUnauthorized("who"), apierrors.NewTooManyRequests("busy", 0), apierrors.NewTooManyRequests("busy", 3), apierrors.NewServerTimeout(pods, "list", 5),
+			code(http.StatusBadGateway), apierrors.NewServiceUnavailable("down"), apierrors.NewTimeoutError("slow", 1), code(http.StatusGatewayTimeout), code(http.StatusRequestTimeout),
+			syscall.ECONNREFUSED, io.ErrUnexpectedEOF, &api.StallError{}, &api.CredentialError{Err: io.EOF},
+		},
+		Expired: {
+			apierrors.NewResourceExpired("old"), apierrors.NewInternalError(errors.New("rpc error: code = OutOfRange desc = etcdserver: mvcc: required revision has been compacted")),
+		},
+		BadRequest: {apierrors.NewBadRequest("no"), apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil)},
+		TooLarge:   {apierrors.NewTimeoutError("Too large resource version: 9, current: 5", 1)},
+	} {
+		for _, err := range errs {
+			require.Equal(t, want, ClassifyWatch(err), "%v", err)
+		}
+	}
+}
+
 func TestClassify(t *testing.T) {
 	at := time.Unix(1000, 0)
 	pods := schema.GroupResource{Resource: "pods"}
@@ -317,7 +368,8 @@ func TestForgive(t *testing.T) {
 	require.Equal(t, Start{Known: "5"}, Forgive(Start{Known: "5", Failures: 2, Lists: true}))
 	listing := Listing{Start: Start{Failures: 1, Lists: true}, Continue: "c"}
 	require.Equal(t, listing, Forgive(listing))
-	require.Equal(t, Watching{ResourceVersion: "5"}, Forgive(Watching{ResourceVersion: "5"}))
+	require.Equal(t, Watching{ResourceVersion: "5"}, Forgive(Watching{ResourceVersion: "5", RefusedSince: time.Unix(1000, 0)}))
+	require.Equal(t, Start{RefusedSince: time.Unix(1000, 0)}, Forgive(Start{RefusedSince: time.Unix(1000, 0)}))
 }
 
 // Where there is something to take back, the newest state of all is listed.

@@ -38,6 +38,8 @@ type Start struct {
 	// BusySince is when the server refused the first of the newest watch-lists and said when to come
 	// again. Zero: the newest one was not refused like that.
 	BusySince time.Time
+	// RefusedSince is that of the Watching that the list takes the place of.
+	RefusedSince time.Time
 }
 
 // Listing reads the pages of a generation.
@@ -82,6 +84,9 @@ type Watching struct {
 	StruckAt time.Time
 	// StruckLast is when the newest of them broke.
 	StruckLast time.Time
+	// RefusedSince is when the server refused the first of a row of watches, for a reason that may not
+	// hold for lists. Zero: the newest watch was opened.
+	RefusedSince time.Time
 }
 
 // Reached is how far the watch has told what happened.
@@ -113,6 +118,8 @@ const (
 	AskedPause
 	// ListPause is RetryPause with the backoff of lists, so that they are never close together.
 	ListPause
+	// TurnPause waits until a watch would have lasted for a turn.
+	TurnPause
 )
 
 // Progress is what a request has achieved. It starts backoffs again.
@@ -122,7 +129,7 @@ const (
 	// NoProgress starts none again.
 	NoProgress Progress = iota
 	// RequestProgress starts the backoff of requests that fail again: a page was read to its
-	// end, or a watch told something and lasted for a moment.
+	// end, or a watch told something and lasted for a moment, or ended in order after a turn.
 	RequestProgress
 	// WatchProgress starts all again: a watch lasted for Steady.
 	WatchProgress
@@ -148,9 +155,14 @@ type Step struct {
 	Pause    Pause
 	// RetryAfter is for how long the server has asked to be left alone.
 	RetryAfter time.Duration
+	// Left is what is left of the turn, for TurnPause.
+	Left time.Duration
 	// Fallback tells that a list works where a watch-list did not, which is to be
 	// remembered.
 	Fallback bool
+	// Polls tells that a list takes the place of a watch that was refused, because watches have been
+	// refused for long.
+	Polls bool
 }
 
 // maxStrikes is the number of watches in a row that may break without an event
@@ -170,9 +182,19 @@ const Steady = 10 * time.Second
 // moment is how long a watch that has told something has to last to count as progress.
 const moment = time.Second
 
+// Turn is the least time from the opening of a watch that has ended in order to that of the next
+// one. Something on the way may end each watch soon, which is no failure: what changes meanwhile is
+// told at most so much later. A watch may need two questions besides, so that these are 72 requests
+// a minute, and 109 where every other watch fails at once.
+const Turn = 2500 * time.Millisecond
+
 // maxStuck is for how long a page is asked for again that fails. Servers forget a token at
 // about that age.
 const maxStuck = 5 * time.Minute
+
+// maxRefused is for how long watches may be refused before a list is tried in place of each. A list
+// shows what happened meanwhile, and the version that it brings may be one that can be watched.
+const maxRefused = 5 * time.Minute
 
 // wholeExpiries is the number of generations in a row that may expire before the list is taken
 // whole.
@@ -186,7 +208,8 @@ const wholeExpiries = 2
 //     does not work. Until a set is read, Start.Consistent becomes true once, Start.Expiries
 //     becomes 2, and Start.Lists becomes true without a pause maxFailures times;
 //   - the one after a watch that lasted for Steady, or after the end of another one that
-//     followed it. No list was read between the two.
+//     followed it. No list was read between the two;
+//   - the watch after one that ended in order and lasted for a Turn.
 //
 // Invariant: where a watch, or a generation with a page that was read to its end, is followed by a
 // list after a pause, that is ListPause.
@@ -224,11 +247,12 @@ func (p Policy) next(s State, o Outcome) Step {
 	case Watching:
 		steady := o.Lasted >= Steady
 		s.Fresh = s.Fresh && !steady
+		s.RefusedSince = refusedSince(s, o)
 		next := p.nextWatching(s, o)
 		switch {
 		case steady:
 			next.Progress = WatchProgress
-		case o.Moved && o.Lasted >= moment:
+		case o.Moved && o.Lasted >= moment, o.Kind == WatchEnded && o.Lasted >= Turn:
 			next.Progress = RequestProgress
 		}
 		// Between two watches the server may have been down, and restored, unseen.
@@ -239,6 +263,18 @@ func (p Policy) next(s State, o Outcome) Step {
 		return next
 	}
 	panic("listwatch: unknown state")
+}
+
+// refusedSince is when the row of refusals began that a watch from s with outcome o is in, zero if it
+// is in none. A server that is away, or busy, does not end a row.
+func refusedSince(s Watching, o Outcome) time.Time {
+	switch {
+	case !o.Refused:
+		return time.Time{}
+	case o.Kind == NoWatch && s.RefusedSince.IsZero():
+		return o.At
+	}
+	return s.RefusedSince
 }
 
 // maxFailures is the number of watch-lists that may fail before a list is tried, where a list may
@@ -267,7 +303,7 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	}
 	switch o.Kind {
 	case PageRead:
-		return completed(o)
+		return completed(s, o)
 	case TooLarge, Expired:
 		return consistently(s)
 	case NoWatchList, BadRequest:
@@ -290,7 +326,7 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 	switch o.Kind {
 	case PageRead:
 		if o.Continue == "" {
-			next := completed(o)
+			next := completed(s.Start, o)
 			next.Fallback = s.fellBack()
 			return next
 		}
@@ -324,19 +360,22 @@ func (s Start) withWatchList() Start {
 }
 
 // Forgive is s after failures that were those of a server that was away: they say nothing of
-// watch-lists.
+// watch-lists, and a row of refused watches begins again.
 func Forgive(s State) State {
-	start, ok := s.(Start)
-	if !ok {
+	switch s := s.(type) {
+	case Start:
+		s.Failures, s.Lists, s.BusySince = 0, false, time.Time{}
+		return s
+	case Watching:
+		s.RefusedSince = time.Time{}
 		return s
 	}
-	start.Failures, start.Lists, start.BusySince = 0, false, time.Time{}
-	return start
+	return s
 }
 
-// completed ends a generation.
-func completed(o Outcome) Step {
-	next := Watching{ResourceVersion: o.ResourceVersion, Fresh: true}
+// completed ends a generation that began with s.
+func completed(s Start, o Outcome) Step {
+	next := Watching{ResourceVersion: o.ResourceVersion, Fresh: true, RefusedSince: s.RefusedSince}
 	return Step{State: next, Effect: CompleteGeneration, Progress: RequestProgress}
 }
 
@@ -420,26 +459,32 @@ func (s Listing) failed(o Outcome) Step {
 
 func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	ended := o.Kind == WatchEnded || o.Kind == Stalled
-	list := Step{State: Start{Known: s.ResourceVersion}, Pause: ListPause}
+	start := Start{Known: s.ResourceVersion, RefusedSince: s.RefusedSince}
+	list := Step{State: start, Pause: ListPause, Polls: o.Kind == NoWatch && o.At.Sub(s.RefusedSince) >= maxRefused}
 	if !s.Fresh && (ended || o.Kind == Expired) {
 		list.Pause = NoPause
 	}
 	if s.ResourceVersion == "" || s.ResourceVersion == "0" {
 		// There is no place to go on from: another watch would not tell what was
 		// deleted meanwhile.
-		list.State = Start{}
+		start.Known = ""
+		list.State = start
 		return list
 	}
 	switch {
 	case s.Distrusted:
-		list.State = Start{Known: s.ResourceVersion, Consistent: true}
+		start.Consistent = true
+		list.State = start
 		return list
-	case o.Kind == Expired, ended && s.Lost:
+	case o.Kind == Expired, ended && s.Lost, list.Polls:
 		return list
-	case ended && o.Lasted >= Steady:
+	case o.Kind == WatchEnded && o.Lasted >= Turn, o.Kind == Stalled && o.Lasted >= Steady:
 		return Step{State: s}
+	case o.Kind == WatchEnded:
+		return Step{State: s, Pause: TurnPause, Left: Turn - o.Lasted}
 	case o.Kind == TooLarge, o.Kind == BadRequest:
-		list.State = Start{Known: s.ResourceVersion, Consistent: true}
+		start.Consistent = true
+		list.State = start
 		return list
 	case o.Kind == WatchBroken, o.Kind == WatchTooShort:
 		return p.strike(s, o, list)

@@ -8,6 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Kind names what came of a request.
@@ -41,6 +44,9 @@ const (
 	// NoWatchList is a watch-list that the server refuses, or whose initial
 	// events it does not know to end.
 	NoWatchList
+	// NoWatch is a watch that is refused by a server that is there, and has not said when to come
+	// again. A list may be served.
+	NoWatch
 	// EndedEarly is a watch-list that ended before its initial events did, or of
 	// which not even the head has come.
 	EndedEarly
@@ -95,7 +101,7 @@ func Down(err error) bool {
 	if !errors.As(err, &answer) {
 		return true
 	}
-	return answer.Status().Code >= http.StatusInternalServerError && !isTooLarge(err)
+	return report.CannotServe(answer.Status().Code) && !isTooLarge(err)
 }
 
 // ClassifyStream names the error err that a watch sent as an event.
@@ -114,6 +120,26 @@ func ClassifyStream(err error, at time.Time) Outcome {
 	}
 }
 
+// ClassifyWatch names the failure err of the opening of a watch. What a list would meet as well is
+// Failed: a server that is away or busy, and credentials that it does not accept.
+func ClassifyWatch(err error) Kind {
+	kind := Classify(err)
+	if kind != Failed || RetryAfter(err) > 0 {
+		return kind
+	}
+	switch report.ClassOf(err) {
+	case api.ErrorUnreachable, api.ErrorUnauthorized, api.ErrorThrottled:
+		return Failed
+	}
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		if code := answer.Status().Code; code == http.StatusRequestTimeout || report.CannotServe(code) {
+			return Failed
+		}
+	}
+	return NoWatch
+}
+
 // ClassifyWatchList names the failure err of the opening of a watch-list. An answer that a list
 // would not get as well says that watch-lists do not work here: a client that may not watch may
 // still list, and a proxy may know lists only.
@@ -122,9 +148,8 @@ func ClassifyWatchList(err error) Kind {
 	if kind := Classify(err); kind != Failed || !errors.As(err, &answer) {
 		return kind
 	}
-	switch answer.Status().Code {
-	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch code := answer.Status().Code; {
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, report.CannotServe(code):
 		return Failed
 	default:
 		return NoWatchList
@@ -141,9 +166,11 @@ func ClassifyInitialEvents(err error) Kind {
 }
 
 // isExpired knows both reasons that servers give with 410: Expired, and Gone
-// from those before 1.18.
+// from those before 1.18. It also knows the error of etcd, which some aggregated servers pass on
+// as their own failure.
 func isExpired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(messages(err), "required revision has been compacted")
 }
 
 // isTooLarge knows the status cause, and the message of servers before 1.19.

@@ -35,6 +35,8 @@ func (p *Pace) After(s Step) time.Duration {
 		return s.RetryAfter
 	case ListPause:
 		return max(p.list.Step(), s.RetryAfter)
+	case TurnPause:
+		return max(s.Left, s.RetryAfter)
 	}
 	return 0
 }

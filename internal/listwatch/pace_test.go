@@ -29,6 +29,7 @@ func TestPaceGrowsAndStartsAgain(t *testing.T) {
 		{list, time.Second},
 		{list, 2 * time.Second},
 		{Step{Pause: AskedPause, RetryAfter: time.Second}, time.Second},
+		{Step{Pause: TurnPause, Left: 2 * time.Second}, 2 * time.Second},
 		{retry, 4 * time.Second},
 		{Step{Pause: RetryPause, RetryAfter: time.Hour}, time.Hour},
 		{Step{Pause: ListPause, RetryAfter: 3 * time.Second}, 4 * time.Second},
@@ -141,7 +142,7 @@ func outcomes(moment ...time.Duration) (all []Outcome) {
 			Outcome{Kind: EndedEarly, Shown: shown, ResourceVersion: "8"},
 			Outcome{Kind: NoWatchList, Shown: shown})
 	}
-	for _, kind := range []Kind{Failed, Expired, Circular, TooLarge, BadRequest} {
+	for _, kind := range []Kind{Failed, Expired, Circular, TooLarge, BadRequest, NoWatch} {
 		all = append(all, Outcome{Kind: kind, Refused: true}, Outcome{Kind: kind, Refused: true, RetryAfter: time.Second})
 	}
 	for _, lasted := range moment {
@@ -167,7 +168,7 @@ func ofState(s State, streams bool, all []Outcome) []Outcome {
 		case Circular:
 			_, lists := s.(Listing)
 			return !lists
-		case WatchEnded, Stalled, WatchBroken, WatchTooShort:
+		case WatchEnded, Stalled, WatchBroken, WatchTooShort, NoWatch:
 			return !watches
 		default:
 			return !watches && (o.Lasted > 0 || o.Moved || o.Doubtful)
@@ -196,7 +197,7 @@ const (
 
 // The server answers in any way, and the same way again.
 func TestNoServerIsHammered(t *testing.T) {
-	all := outcomes(0, time.Second, Steady-1, Steady)
+	all := outcomes(0, time.Second, Turn-1, Turn, Steady-1, Steady)
 	rapid.Check(t, func(t *rapid.T) {
 		p := &played{
 			policy: Policy{
@@ -208,7 +209,7 @@ func TestNoServerIsHammered(t *testing.T) {
 			pace:  NewPace(backoff),
 		}
 		turns := rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 9).Draw(t, "turns")
-		for n := 0; p.now < 5*time.Minute && n < 2000; n++ {
+		for n := 0; p.now < 8*time.Minute && n < 2000; n++ {
 			able := ofState(p.state, p.policy.Streams(p.state), all)
 			p.step(able[turns[n%len(turns)]%len(able)])
 		}

@@ -41,15 +41,37 @@ func ClassOf(err error) api.ErrorClass {
 // one of reading.
 func ReasonOf(err error) api.ConditionReason {
 	var stall *api.StallError
+	var refused *notWatchable
 	switch {
 	case isItems(err) || isCheckpoints(err):
 		return ""
+	case errors.As(err, &refused):
+		return api.ReasonNotWatchable
 	case isConsumers(err):
 		return api.ReasonHandlerFailing
 	case errors.As(err, &stall):
 		return api.ReasonStalled
 	}
-	return reasonOfClass(ClassOf(err))
+	class := ClassOf(err)
+	if class == api.ErrorServer && isOwnFailure(err) {
+		return api.ReasonFailing
+	}
+	return reasonOfClass(class)
+}
+
+// CannotServe reports whether an answer with a status code says that the server cannot serve: it
+// starts or stops, or a load balancer answers whose servers are away. Any other answer comes from a
+// server that is there.
+func CannotServe(code int32) bool {
+	return code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
+}
+
+// isOwnFailure reports whether err is an answer of a server that is there. One that cannot serve a
+// resource, because its conversion webhook is gone for instance, answers 500 to each request of it,
+// and serves all others.
+func isOwnFailure(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !CannotServe(status.Status().Code)
 }
 
 // reasonOfClass returns the condition that an error of a class means. It is empty if there is no

@@ -14,7 +14,7 @@ import (
 var precedence = []api.ConditionReason{
 	api.ReasonStopped, api.ReasonStopping, api.ReasonUnauthorized, api.ReasonForbidden, api.ReasonNotFound, api.ReasonServerUnreachable, api.ReasonThrottled, api.ReasonStalled,
 	api.ReasonFailing, api.ReasonExpiredLoop, api.ReasonHandlerFailing, api.ReasonHandlerSlow, api.ReasonBudgetFull, api.ReasonCheckpointFailing,
-	api.ReasonNotStarted, api.ReasonListing, api.ReasonDeadLetters, api.ReasonUndecodableObjects, api.ReasonCurrent,
+	api.ReasonNotStarted, api.ReasonListing, api.ReasonDeadLetters, api.ReasonUndecodableObjects, api.ReasonNotWatchable, api.ReasonCurrent,
 }
 
 // Worse returns the one of two conditions that is to be acted on first; of two with one reason, the
@@ -61,6 +61,7 @@ var words = map[api.ConditionReason]string{
 	api.ReasonHandlerFailing:     "the handler fails, and its error has no text",
 	api.ReasonCheckpointFailing:  "the checkpoint is not in use, and the error has no text",
 	api.ReasonUndecodableObjects: "an object could not be read, and the error has no text",
+	api.ReasonNotWatchable:       "watches are refused, and lists take their place",
 	api.ReasonCurrent:            "changes are delivered as they come",
 }
 
@@ -125,13 +126,23 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 		return api.Condition{Reason: api.ReasonDeadLetters, Message: d.deadLetters(), Since: d.DeadLetter.Since}
 	case a.undecodable.holds():
 		return a.undecodable.condition(a.undecodable.text)
+	case a.unwatchable.holds():
+		return a.unwatchable.condition(a.unwatchable.text)
 	}
 	current := api.Condition{Reason: api.ReasonCurrent, Since: max(s.since, s.cleared).Time()}
 	if s.cut != 0 {
-		current.Message = fmt.Sprintf("something on the way, such as a proxy, ends watches that bring nothing for little more than %v; they are asked to end before, "+
-			"with the bookmark that renews CurrentAsOf", s.cut.Round(time.Second))
+		current.Message = s.cutting()
 	}
 	return current
+}
+
+// cutting says what ends watches.
+func (s *observations) cutting() string {
+	text := fmt.Sprintf("something on the way, such as a proxy or a timeout of the client, ends watches after %v; ", s.cut.Round(time.Second))
+	if s.cutAvoided {
+		return text + "they are asked to end before, with the bookmark that renews CurrentAsOf"
+	}
+	return text + "that is too soon for the bookmark that renews CurrentAsOf"
 }
 
 // stopping is the condition of a run that ends.

@@ -76,10 +76,11 @@ type observations struct {
 	tally atomic.Pointer[tally]
 	// incidents is nil if nothing was wrong in this run.
 	incidents *incidents
-	// cut is how long watches are asked to last, because something on the way ends those that are
-	// silent for longer; zero for no such thing.
-	cut   time.Duration
-	stage stage
+	// cut is after which time something on the way ends watches, zero for no such thing. CutAvoided
+	// tells that they are asked to end before.
+	cut        time.Duration
+	cutAvoided bool
+	stage      stage
 	// away tells that the newest failure is that the server is away, and dead that there are dead
 	// letters.
 	away, dead bool
@@ -95,7 +96,7 @@ type tally struct {
 
 // incidents are what is wrong, or was.
 type incidents struct {
-	reading, handling, checkpoint, undecodable incident
+	reading, handling, checkpoint, undecodable, unwatchable incident
 	// expiry is that of expired versions, expiries their number in a row, and watched when the
 	// watch was opened that is under way; zero without one.
 	expiry   incident
@@ -138,7 +139,9 @@ func (s *observations) begin(now moment.Moment) {
 func (s *observations) enter(phase api.Phase, now moment.Moment) {
 	switch phase {
 	case api.PhaseListing:
-		s.move(listing, now)
+		if s.stage != following || !s.isUnwatchable() { // lists that take the place of watches are no news
+			s.move(listing, now)
+		}
 		if s.incidents != nil {
 			s.calm(now)
 			s.incidents.watched = 0
@@ -196,12 +199,19 @@ func (s *observations) failed(err error, now moment.Moment) {
 	case "":
 	case api.ReasonExpiredLoop:
 		s.expired(err.Error(), now)
+	case api.ReasonNotWatchable:
+		s.lasting(ofWatches, reason, err, now)
 	default:
 		if reason == api.ReasonStalled {
 			began = now - moment.Moment(silenceOf(err))
 		}
 		s.writableIncidents().reading.fail(reason, err.Error(), began, now)
 	}
+}
+
+// isUnwatchable reports whether lists take the place of watches.
+func (s *observations) isUnwatchable() bool {
+	return s.incidents != nil && s.incidents.unwatchable.holds()
 }
 
 // isServerAway reports whether the informer is held up because the server is away.
@@ -236,6 +246,7 @@ func (s *observations) succeeded(now moment.Moment) {
 }
 
 func (s *observations) opened(now moment.Moment) {
+	s.lasting(ofWatches, api.ReasonNotWatchable, nil, now)
 	if s.incidents != nil {
 		s.calm(now)
 		s.incidents.watched = now
@@ -302,4 +313,5 @@ func (t *tally) progress(listed int64, now moment.Moment) string {
 func megabytes(bytes float64) string { return fmt.Sprintf("%.1f MB", bytes/1e6) }
 
 func ofCheckpoint(a *incidents) *incident  { return &a.checkpoint }
+func ofWatches(a *incidents) *incident     { return &a.unwatchable }
 func ofUndecodable(a *incidents) *incident { return &a.undecodable }

@@ -225,12 +225,12 @@ func (p *Progress) WatchOpened() {
 	}
 }
 
-// WatchesAreCut notes how long watches are asked to last, because something on the way ends those
-// that are silent for longer; zero for no such thing.
-func (p *Progress) WatchesAreCut(limit time.Duration) {
+// WatchesAreCut notes after which time something on the way ends watches, zero for no such thing,
+// and whether they are asked to end before.
+func (p *Progress) WatchesAreCut(after time.Duration, asked bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.observations.cut = limit
+	p.observations.cut, p.observations.cutAvoided = after, asked
 }
 
 // Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits

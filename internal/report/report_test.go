@@ -132,8 +132,14 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 		meet() // not delivered yet
 		d.is.Synced = true
 		meet() // UndecodableObjects
+		r.Fail(NotWatchable(status(405)))
 		r.BeginGeneration()
 		r.EndGeneration()
+		meet() // NotWatchable
+		r.Enter(api.PhaseListing)
+		meet() // still, for that list takes the place of a watch
+		r.Enter(api.PhaseWatching)
+		r.WatchOpened()
 		meet()
 		r.Enter(api.PhaseStopped)
 		meet()
@@ -141,7 +147,7 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 			api.ReasonNotStarted, api.ReasonCheckpointFailing,
 			api.ReasonUnauthorized, api.ReasonForbidden, api.ReasonNotFound, api.ReasonServerUnreachable, api.ReasonThrottled, api.ReasonStalled, api.ReasonFailing,
 			api.ReasonExpiredLoop, api.ReasonHandlerFailing, api.ReasonHandlerSlow, api.ReasonBudgetFull, api.ReasonCheckpointFailing, api.ReasonListing, api.ReasonListing,
-			api.ReasonUndecodableObjects, api.ReasonCurrent, api.ReasonStopped,
+			api.ReasonUndecodableObjects, api.ReasonNotWatchable, api.ReasonNotWatchable, api.ReasonCurrent, api.ReasonStopped,
 		}, met)
 	})
 }

@@ -34,8 +34,8 @@ type connection struct {
 	*connector
 }
 
-// clientFor returns a client with connections of its own. It fills in the exchange of each
-// request, and bounds the bodies of errors.
+// clientFor returns a client with connections of its own, without the Timeout of config. It fills in
+// the exchange of each request, and bounds the bodies of errors.
 func clientFor(config *rest.Config, p *presence, k *acquaintance) (*http.Client, error) {
 	var client http.RoundTripper
 	var err error
@@ -47,7 +47,7 @@ func clientFor(config *rest.Config, p *presence, k *acquaintance) (*http.Client,
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: client, Timeout: config.Timeout, CheckRedirect: checkRedirect}, nil
+	return &http.Client{Transport: client, CheckRedirect: checkRedirect}, nil
 }
 
 func newConnections(config *rest.Config, p *presence, k *acquaintance) (c connections, err error) {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +27,6 @@ func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, no
 	answered := errors.As(err, &answer)
 	switch {
 	case err == nil, listwatch.RetryAfter(err) > 0, !listwatch.Down(err),
-		answered && isAnswer(int(answer.Status().Code)),
 		!answered && report.ClassOf(err) != api.ErrorUnreachable:
 		return sleep(ctx, pause, false) // the server is there
 	}
@@ -69,6 +67,4 @@ var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
 
 // isAnswer reports whether an answer with a status code comes from the server itself. A load
 // balancer whose servers are away answers too.
-func isAnswer(code int) bool {
-	return code != http.StatusBadGateway && code != http.StatusServiceUnavailable && code != http.StatusGatewayTimeout
-}
+func isAnswer(code int) bool { return !report.CannotServe(int32(code)) }

@@ -132,7 +132,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 		return nil, err
 	}
 	opts = r.tweaks.apply(opts)
-	request := r.get().AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
+	request := r.server.streamClient.Get().Throttle(r.limiter).AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
 	if agent := r.server.config.UserAgent; agent != "" {
 		request.SetHeader("User-Agent", agent) // or client-go's transport copies the request to set it
 	}
@@ -157,7 +157,12 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost}, nil
 }
 
-// get begins a request.
+// HeadPatience is how long the head of a list may take, zero if the client's configuration has no
+// Timeout. The Timeout does not hold for the bodies of lists, nor for watches, because these are read
+// as they come.
+func (r *Resource) HeadPatience() time.Duration { return r.server.config.Timeout }
+
+// get begins a request that has the Timeout of the client's configuration.
 func (r *Resource) get() *rest.Request {
 	return r.server.client.Get().Throttle(r.limiter)
 }
@@ -197,14 +202,15 @@ func (r *Resource) ListWithContext(ctx context.Context, opts metav1.ListOptions)
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	list, err := r.dynamic().List(withExchange(ctx, e), r.tweaks.apply(opts))
+	list, err := r.dynamic(r.server.httpClient).List(withExchange(ctx, e), r.tweaks.apply(opts))
 	if err != nil {
 		return nil, redact.Error(r.explain(err)) // not a typed nil
 	}
 	return list, nil
 }
 
-// WatchWithContext opens a watch of unstructured objects. It lasts at least MinWatchTimeout.
+// WatchWithContext opens a watch of unstructured objects. It lasts at least MinWatchTimeout, and the
+// Timeout of the client's configuration does not end it.
 func (r *Resource) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	if asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second; asked < MinWatchTimeout {
 		opts.TimeoutSeconds = ptr.To(int64((MinWatchTimeout + rand.N(MinWatchTimeout)) / time.Second))
@@ -212,10 +218,10 @@ func (r *Resource) WatchWithContext(ctx context.Context, opts metav1.ListOptions
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	opened, err := r.dynamic().Watch(ctx, r.tweaks.apply(opts))
+	opened, err := r.dynamic(r.server.streams).Watch(ctx, r.tweaks.apply(opts))
 	return opened, redact.Error(r.explain(err))
 }
 
-func (r *Resource) dynamic() dynamic.ResourceInterface {
-	return dynamic.New(r.server.decodingClient(r.limiter)).Resource(r.resource).Namespace(r.namespace)
+func (r *Resource) dynamic(client *http.Client) dynamic.ResourceInterface {
+	return dynamic.New(r.server.decodingClient(client, r.limiter)).Resource(r.resource).Namespace(r.namespace)
 }

@@ -25,14 +25,16 @@ import (
 
 // Server is one API server, as one configuration reaches it. It is safe for concurrent use.
 type Server struct {
-	config     *rest.Config
-	httpClient *http.Client
-	// client is for what is read off the wire. Its requests are given a rate limiter.
-	client       rest.Interface
-	asksProtobuf bool
-	parameters   *failureMemory
-	presence     *presence
-	acquaintance *acquaintance
+	config *rest.Config
+	// httpClient has the Timeout of config, and client uses it. Streams and streamClient are the same
+	// without the Timeout, for what is read as it comes: that may take as long as it likes.
+	httpClient, streams *http.Client
+	// The requests of client and streamClient are given a rate limiter.
+	client, streamClient rest.Interface
+	asksProtobuf         bool
+	parameters           *failureMemory
+	presence             *presence
+	acquaintance         *acquaintance
 }
 
 // New returns the server of config, which is copied. The error says what is wrong with config.
@@ -43,18 +45,26 @@ func New(config *rest.Config) (*Server, error) {
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
 	presence, acquaintance := newPresence(config.Host), newAcquaintance()
-	httpClient, err := clientFor(config, presence, acquaintance)
+	streams, err := clientFor(config, presence, acquaintance)
 	if err != nil {
 		return nil, err
 	}
-	client, err := restClient(config, httpClient, statusCodecs())
+	httpClient := *streams
+	httpClient.Timeout = config.Timeout
+	streamClient, err := restClient(config, streams, statusCodecs())
+	if err != nil {
+		return nil, err
+	}
+	client, err := restClient(config, &httpClient, statusCodecs())
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
 		config:       config,
-		httpClient:   httpClient,
+		httpClient:   &httpClient,
+		streams:      streams,
 		client:       client,
+		streamClient: streamClient,
 		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
 		parameters:   newFailureMemory(),
 		presence:     presence,
@@ -65,22 +75,22 @@ func New(config *rest.Config) (*Server, error) {
 // Resource returns a resource in a namespace, or in all of them if namespace is empty. It has a
 // rate limiter of its own, unless the configuration brings one.
 func (s *Server) Resource(namespace string, gvr schema.GroupVersionResource) *Resource {
-	limiter := s.decodingClient(nil).GetRateLimiter() // as client-go makes them
+	limiter := s.decodingClient(s.httpClient, nil).GetRateLimiter() // as client-go makes them
 	return &Resource{server: s, limiter: limiter, namespace: namespace, resource: gvr}
 }
 
 // CloseIdleConnections closes the connections that no request uses.
 func (s *Server) CloseIdleConnections() { s.httpClient.CloseIdleConnections() }
 
-// decodingClient is a client for callers that want lists and watches decoded. Limiter is its
-// rate limiter, nil for the one that config asks for.
-func (s *Server) decodingClient(limiter flowcontrol.RateLimiter) rest.Interface {
+// decodingClient is a client over httpClient for callers that want lists and watches decoded. Limiter
+// is its rate limiter, nil for the one that config asks for.
+func (s *Server) decodingClient(httpClient *http.Client, limiter flowcontrol.RateLimiter) rest.Interface {
 	config := s.config
 	if limiter != nil {
 		config = rest.CopyConfig(config)
 		config.RateLimiter = limiter
 	}
-	client, err := restClient(config, s.httpClient, config.NegotiatedSerializer)
+	client, err := restClient(config, httpClient, config.NegotiatedSerializer)
 	if err != nil { // not possible: New has made one from them
 		panic(fmt.Sprintf("client for decoded lists and watches: %v", err))
 	}

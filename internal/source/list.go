@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,11 +17,13 @@ import (
 
 // streamPage reads a page off its body, object by object.
 func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
-	body, err := s.open(ctx, opts, s.Patience.List())
+	patience := s.Patience.List()
+	body, err := s.open(ctx, opts, s.headPatience(patience))
 	if err != nil {
 		return Page{}, err
 	}
 	defer body.close()
+	body.expect(patience)
 	if s.lists[body.format] == nil {
 		s.lists[body.format] = wire.NewListReader(body, body.format, wire.Options{})
 	} else {
@@ -31,6 +34,14 @@ func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each E
 		err = s.checkShard(body.shard, s.lists[body.format].Meta().ShardSelector)
 	}
 	return page, err
+}
+
+// headPatience is how long the head of a list may take whose body may be silent for patience.
+func (s *Source) headPatience(patience time.Duration) time.Duration {
+	if head := s.resource.HeadPatience(); head > 0 {
+		return min(patience, head)
+	}
+	return patience
 }
 
 func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {

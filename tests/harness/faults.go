@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +56,15 @@ func Refusing(code int, meant func(*http.Request) bool) func(http.Handler) http.
 		http.Error(w, "no", code)
 		return false
 	})
+}
+
+// AnswerStatus answers with the Status of an error, as a kube-apiserver does.
+func AnswerStatus(w http.ResponseWriter, err apierrors.APIStatus) {
+	status := err.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
 }
 
 // IsWatch reports whether a request is a watch, or a watch-list.
