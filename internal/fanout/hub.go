@@ -144,7 +144,7 @@ func (h *Hub[T]) joinOrOpen(from place) (tap *Tap[T], others <-chan struct{}, pa
 	defer h.mu.Unlock()
 	if t, next, ok := h.findLocked(from.passed); ok {
 		tap = newTap(h, from)
-		tap.after = from.passed
+		tap.after = since{version: from.passed, come: rv.NotNewer(from.passed, t.before)}
 		t.attachLocked(tap, next)
 		return tap, nil, 0
 	}
