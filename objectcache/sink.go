@@ -254,7 +254,7 @@ func (s *storeSink) Observed(p sink.Progress) error {
 	i.changelog.applying.Lock()
 	defer i.changelog.applying.Unlock()
 	s.observed.store(p.ResourceVersion)
-	s.resume = p.Resume()
+	s.resume = p.Claim()
 	if int64(p.Current) > s.current.Load() {
 		s.current.Store(int64(p.Current))
 	}

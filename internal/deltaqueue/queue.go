@@ -402,7 +402,7 @@ func (q *Queue) newEntryAs(d Delta, older *Entry, repeat bool) *Entry {
 	e.repeat, e.again = repeat, repeat
 	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
 	e.Initial, e.Resumed = q.phase.isInitial(), q.phase.isResumed()
-	e.resume, e.current = q.frontier.reached().ResumeFor(d.Version.ResourceVersion), q.frontier.current
+	e.resume, e.current = q.frontier.reached().ClaimFor(d.Version.ResourceVersion), q.frontier.current
 	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
 		e.Version, _ = q.versionLocked(key)
 	}

@@ -47,7 +47,9 @@ type Follower struct {
 	// objects are those of the Origin.
 	objects func() []object.Known
 	// why is the reason for the next list or watch, if it is begun anew.
-	why    report.Reason
+	why report.Reason
+	// told is the newest event that has moved the state.
+	told   told
 	relist relist
 	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken
 	// longer: see server.Resource.Period.

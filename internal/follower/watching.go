@@ -64,6 +64,8 @@ func (f *Follower) newWatching() *watching {
 		return nil
 	}
 	f.Report.Enter(api.PhaseWatching)
+	at.Shared = at.Shared || f.Memory.VersionsAreShared()
+	f.state = at
 	return &watching{Follower: f, at: at}
 }
 
@@ -105,6 +107,9 @@ func (w *watching) conclude(err error) error {
 	w.noteCut()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
+	if _, goesOn := w.next.State.(listwatch.Watching); goesOn && w.outcome.Kind == listwatch.Expired {
+		return nil // the version before was asked for to be careful
+	}
 	return err
 }
 
@@ -119,8 +124,8 @@ func (w *watching) noteCut() {
 
 // toldNew reports whether the watch has told something, or had a bookmark, that was not told before it.
 func (w *watching) toldNew() bool {
-	began := w.state.(listwatch.Watching).Reached()
-	again := began.IsPartial() && w.at.Reached() == began
+	began := w.state.(listwatch.Watching)
+	again := began.Repeats() && w.at.Reached() == began.Reached()
 	return w.events > 0 && !again
 }
 
@@ -236,6 +241,8 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 	w.endWhenQuiet(c.Event == watch.Bookmark)
 	w.hear(c)
 	switch {
+	case w.isToldAgain(c):
+		w.Report.Stale()
 	case c.Outside:
 		w.advance(strings.Clone(c.Item.Version.ResourceVersion), c)
 	case c.Unreadable != nil:
@@ -280,7 +287,11 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	if rv.Compare(resourceVersion, w.at.ResourceVersion) == rv.Older {
 		return // out of order: what the watch told before stays told
 	}
-	w.at = w.at.Moved(resourceVersion, c.Event == watch.Deleted)
+	w.at = w.at.Moved(resourceVersion, c.Event == watch.Bookmark)
+	w.told.note(c)
+	if w.at.Shared {
+		w.Memory.ShareVersions()
+	}
 	w.Report.Reach(resourceVersion)
 	w.miss()
 	progress := sink.Progress{Reached: w.at.Reached(), Bookmark: c.Event == watch.Bookmark, Current: w.current(c)}
@@ -290,10 +301,18 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 }
 
 // repeats reports whether the change may have been told before the watch, which began from an older
-// version because more deletions were expected.
+// version because more events were expected.
 func (w *watching) repeats(resourceVersion string, c *source.Change) bool {
 	began := w.state.(listwatch.Watching).Reached()
-	return c.Event == watch.Deleted && began.IsPartial() && resourceVersion == began.ResourceVersion
+	return c.Event == watch.Deleted && began.IsExpected() && resourceVersion == began.ResourceVersion
+}
+
+// isToldAgain reports whether the change is the newest one that was told before the watch, which began
+// from an older version because there may be more of its version.
+func (w *watching) isToldAgain(c *source.Change) bool {
+	began := w.state.(listwatch.Watching)
+	return began.Repeats() && c.Unreadable == nil && c.Event != watch.Bookmark &&
+		c.Item.Version.ResourceVersion == began.ResourceVersion && w.told.is(c)
 }
 
 // current returns the moment that a change proves. While something is lost that only a list can

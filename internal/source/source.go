@@ -67,7 +67,15 @@ type Memory struct {
 	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
+	// shared tells that a version was seen to have several events.
+	shared atomic.Bool
 }
+
+// VersionsAreShared reports whether a version was seen to have several events, and ShareVersions notes
+// that one was.
+func (m *Memory) VersionsAreShared() bool { return m.shared.Load() }
+
+func (m *Memory) ShareVersions() { m.shared.Store(true) }
 
 // Source reads one resource. It belongs to one goroutine.
 type Source struct {
