@@ -215,6 +215,18 @@ func (h *Hub[T]) WentBack(resourceVersion string) {
 	}
 }
 
+// GiveUp ends all watches, with ErrNotResumed: the server has opened one from a version, and told
+// nothing of what was deleted since.
+func (h *Hub[T]) GiveUp() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range slices.Clone(h.trunks) {
+		for tap := range t.taps {
+			tap.leaveLocked(ErrNotResumed)
+		}
+	}
+}
+
 // Wait waits until every watch is closed. Every Tap has to be closed before.
 func (h *Hub[T]) Wait() { h.pumps.Wait() }
 

@@ -12,6 +12,8 @@ var (
 	// ErrLapsed says that a reader was too slow for the others: he goes on with a watch
 	// of his own, from his ResourceVersion.
 	ErrLapsed = errors.New("too slow for the others")
+	// ErrNotResumed says that a watch may have left out what was deleted before it.
+	ErrNotResumed = errors.New("the server does not go on from a version")
 	// ErrWentBack says that a watch tells the state before the server went back.
 	ErrWentBack = errors.New("another list shows that the server has gone back to an older version")
 )
@@ -185,6 +187,14 @@ func (r *Tap[T]) Bookmarks() bool {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
 	return r.trunk != nil && r.trunk.bookmarks
+}
+
+// Joined reports whether the watch that is read was opened for another reader, so that it may tell what
+// is older than where the reader has begun.
+func (r *Tap[T]) Joined() bool {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	return r.after.version != ""
 }
 
 // Doubt keeps others from joining the watch that is read, which may be broken, until it

@@ -41,6 +41,9 @@ type watching struct {
 	ordered   bool
 	// moved tells that an event could be read.
 	moved bool
+	// replayed tells that the watch has told what it would not if it went on from a version, and changed
+	// that it has begun to tell what changes.
+	replayed, changed bool
 	// outcome is what ended the watch; nil until then.
 	outcome *listwatch.Outcome
 }
@@ -64,8 +67,10 @@ func (f *Follower) newWatching() *watching {
 		return nil
 	}
 	f.Report.Enter(api.PhaseWatching)
-	at.Shared = at.Shared || f.Memory.VersionsAreShared()
-	f.state = at
+	if !at.Shared && f.Memory.VersionsAreShared() { // else the state would take memory of its own
+		at.Shared = true
+		f.state = at
+	}
 	return &watching{Follower: f, at: at}
 }
 
@@ -105,6 +110,7 @@ func (w *watching) conclude(err error) error {
 		w.outcome.Lasted = time.Since(w.began)
 	}
 	w.noteCut()
+	w.noteResume()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
 	if _, goesOn := w.next.State.(listwatch.Watching); goesOn && w.outcome.Kind == listwatch.Expired {
@@ -217,6 +223,9 @@ func (w *watching) ended(err error) (listwatch.Outcome, error) {
 		w.quiet.unread = true
 		return outcome, nil
 	}
+	if errors.Is(err, source.ErrNotResumed) {
+		return outcome, nil
+	}
 	if err == io.EOF {
 		err = nil
 	} else {
@@ -249,13 +258,16 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 		w.lose(c.Unreadable)
 		w.Report.Skip(c.Item.Unreadable(c.Unreadable))
 	case c.Event == watch.Bookmark:
+		w.changed = true
 		w.feed.Expect(w.Source.Patience.Bookmarked())
 		w.advance(c.Bookmark, c)
 	default:
 		resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
-		if stale, _ := w.put(ctx, c); !stale && ctx.Err() == nil { // what was not put must not move the resource version on
+		verdict, _ := w.put(ctx, c)
+		if !verdict.IsStale() && ctx.Err() == nil { // what was not put must not move the resource version on
 			w.advance(resourceVersion, c)
 		}
+		w.noteReplay(c, verdict)
 	}
 }
 

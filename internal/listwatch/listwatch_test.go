@@ -37,6 +37,7 @@ func TestNext(t *testing.T) {
 	expired := Start{Known: "5", Consistent: true, Expiries: 1}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
+	restarts := Policy{NoResume: true}
 	lists := Start{Known: "5", Failures: 1, Lists: true}
 	failedOnce, failedTwice := Start{Known: "5", Failures: 1}, Start{Known: "5", Failures: 2}
 	told := Start{Known: "5", BusySince: now}
@@ -96,6 +97,11 @@ func TestNext(t *testing.T) {
 		"watch, told to wait":        {state: busy, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: unsure, Pause: AskedPause, RetryAfter: time.Second}},
 		"watch, told to wait in it":  {state: busy, kind: Outcome{Kind: Failed, RetryAfter: time.Second}, want: Step{State: unsure, Pause: RetryPause, RetryAfter: time.Second}},
 		"watch, expired":             {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
+		"watch, no resume, ended":    {policy: restarts, state: busy, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
+		"watch, no resume, at once":  {policy: restarts, state: watching, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist, Pause: ListPause}},
+		"watch, no resume, steady":   {policy: restarts, state: watching, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: relist, Progress: WatchProgress}},
+		"watch, no resume, failed":   {policy: restarts, state: busy, kind: Outcome{Kind: Failed}, want: Step{State: relist, Pause: ListPause}},
+		"watch, no resume, broken":   {policy: restarts, state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: relist, Pause: ListPause}},
 		"watch, expired before":      {state: Watching{ResourceVersion: "7", Before: "6"}, kind: Outcome{Kind: Expired}, want: Step{State: unsure, Pause: RetryPause}},
 		"watch, expired, expected":   {state: Watching{ResourceVersion: "7", Before: "6", Shared: true}, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 		"watch, expired, bookmark":   {state: Watching{ResourceVersion: "7", Before: "6", Bookmarks: 1}, kind: Outcome{Kind: Expired}, want: Step{State: relist}},

@@ -447,6 +447,8 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	case s.Distrusted:
 		list.State = Start{Known: s.ResourceVersion, Consistent: true}
 		return list
+	case p.NoResume:
+		return list
 	case o.Kind == Expired && !s.Lost && whole:
 		return Step{State: from, Pause: RetryPause}
 	case o.Kind == Expired, ended && s.Lost:

@@ -115,7 +115,7 @@ func TestDeletionsOfOneVersionAfterAList(t *testing.T) {
 			require.NoError(t, w.Expire(harness.Pods, "a", "0002", "0003", "0004", "0005"))
 			synctest.Wait()
 			heal()
-			if deleted := 12 - 2 - len(r.State()); deleted > 0 && deleted < 4 {
+			if len(w.Verbs()) > 0 {
 				broken++
 			}
 			time.Sleep(30 * time.Second)
@@ -123,7 +123,7 @@ func TestDeletionsOfOneVersionAfterAList(t *testing.T) {
 			require.Empty(t, w.Lists())
 		})
 	}
-	require.Greater(t, broken, 3, "watches that broke between the deletions")
+	require.Greater(t, broken, 3, "watches that broke")
 }
 
 // A server that does not have the version before any more is asked for a watch from the version reached,
