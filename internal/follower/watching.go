@@ -109,6 +109,7 @@ func (w *watching) conclude(err error) error {
 	if !w.outcome.Refused {
 		w.outcome.Lasted = time.Since(w.began)
 	}
+	w.outcome.Forgotten = w.events == 0 && err != nil && listwatch.Classify(err) == listwatch.Expired
 	w.noteCut()
 	w.noteResume()
 	w.next = w.Policy.Next(w.at, *w.outcome)

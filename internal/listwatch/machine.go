@@ -449,7 +449,7 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		return list
 	case p.NoResume:
 		return list
-	case o.Kind == Expired && !s.Lost && whole:
+	case o.Kind == Expired && o.Forgotten && !s.Lost && whole:
 		return Step{State: from, Pause: RetryPause}
 	case o.Kind == Expired, ended && s.Lost:
 		return list
