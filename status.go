@@ -45,8 +45,8 @@ type Status struct {
 	Phase Phase
 	// ListMode is the mode in use. It is the configured one until Run has decided.
 	ListMode ListMode
-	// Fallback is why ListMode is ListModePaged although a watch-list was to be
-	// tried; nil where it is not a fallback.
+	// Fallback is why ListMode is ListModePaged although a watch-list was to be tried, or why a list
+	// follows each watch, because the server does not go on from a resource version; nil if neither.
 	Fallback error
 	// Listed tells that a complete list was read, whether or not its handler has returned,
 	// or that Run has resumed without one. It stays true.

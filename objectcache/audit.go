@@ -66,6 +66,9 @@ func (a audited) Await(ctx context.Context, resourceVersion string) error {
 	return a.WaitUntil(ctx, resourceVersion)
 }
 
+// AwaitRead returns at once: readers see what was read.
+func (a audited) AwaitRead(context.Context) error { return nil }
+
 func (a audited) ListAgain(ctx context.Context) error { return a.lists.again(ctx) }
 
 func (a audited) Len() int { return a.objects.Len() }

@@ -78,19 +78,26 @@ func (s *storeSink) Begin(context.Context) (sink.Generation, error) {
 }
 
 // Put applies a change that a watch told. While a generation is read, the change is part of it.
-func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Item) (stale bool, err error) {
+func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Item) (sink.Verdict, error) {
 	deletion := kind == watch.Deleted
 	kept := s.renames.of(it.Key)
+	verdict := sink.Taken
+	if kind == watch.Added && s.has(kept, it.Version) {
+		verdict = sink.TakenAgain
+	}
 	if s.stale(deletion, kept, it.Version) {
-		return true, nil
+		if verdict == sink.TakenAgain {
+			return sink.Known, nil
+		}
+		return sink.Stale, nil
 	}
 	e, err := s.encode(it)
 	switch {
 	case err != nil && !deletion:
-		return false, err
+		return sink.Taken, err
 	case err == nil && e.key != kept && s.stale(deletion, e.key, e.version): // a Transform has renamed it
 		e.release()
-		return true, nil
+		return sink.Stale, nil
 	case deletion:
 		if s.informer.setup.Resource != nil { // not every source makes new UIDs
 			s.tombstones.Add(it.Version)
@@ -101,12 +108,12 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 		}
 		s.renames.forget(it.Key)
 		s.delete(e, err == nil, it.Arrived)
-		return false, nil
+		return sink.Taken, nil
 	}
 	if e.key != kept {
 		s.leave(kept, it.Version, it.Arrived)
 	}
-	return false, s.put(ctx, it, e)
+	return verdict, s.put(ctx, it, e)
 }
 
 // leave deletes the object of a key if it is the one that Transform has given another key now.
@@ -127,6 +134,12 @@ func (s *storeSink) stale(deletion bool, key string, v keytable.Version) bool {
 		return false // not every source makes new versions: a fake client keeps those that it is given
 	}
 	return exists && recency.Stale(deletion, v, known, s.observed.load(), func() bool { return told })
+}
+
+// has reports whether the object of a key is known in just this state.
+func (s *storeSink) has(key string, v keytable.Version) bool {
+	known, _, exists := s.known(key)
+	return exists && known.SameState(v)
 }
 
 // known returns what is known of a key, and whether the generation under way has told it.
@@ -254,7 +267,7 @@ func (s *storeSink) Observed(p sink.Progress) error {
 	i.changelog.applying.Lock()
 	defer i.changelog.applying.Unlock()
 	s.observed.store(p.ResourceVersion)
-	s.resume = p.Resume()
+	s.resume = p.Claim()
 	if int64(p.Current) > s.current.Load() {
 		s.current.Store(int64(p.Current))
 	}

@@ -60,6 +60,8 @@ type Informer interface {
 	Acknowledged() string
 	// Await returns when everything up to a resource version is acknowledged.
 	Await(ctx context.Context, resourceVersion string) error
+	// AwaitRead returns when everything that was read by now is acknowledged.
+	AwaitRead(ctx context.Context) error
 	// ListAgain has the server listed, and returns when all of that list is acknowledged.
 	ListAgain(ctx context.Context) error
 }
@@ -73,6 +75,10 @@ type Options struct {
 	// Repair has what differs listed again.
 	Repair bool
 }
+
+// listPatience is for how long an informer may not say that it has acknowledged the version of the list,
+// before a second list is read.
+const listPatience = 3 * time.Minute
 
 // maxPasses is how often a list is begun whose pages expire. Each pass reads twice as fast as the
 // one before.

@@ -16,6 +16,10 @@
 //   - The informer has a key that the list does not show, in a version that is not newer than L:
 //     superfluous.
 //
+// An informer whose server sends no bookmarks cannot say that it has acknowledged L while nothing
+// changes. After listPatience, a second list is read then. What both lists show alike, and the informer
+// has otherwise, differs.
+//
 // Nothing is kept of an object that is right but the hash of its key, so that an audit takes about
 // ten bytes for each. A difference beyond the first 100 takes 16 more.
 package audit

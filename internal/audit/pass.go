@@ -42,9 +42,10 @@ type pass struct {
 	// partial tells that the list has an object whose key is not known.
 	partial  bool
 	suspects []suspect
-	// acknowledged tells that the informer has acknowledged the version of the list.
-	acknowledged bool
-	began        time.Time
+	// acknowledged tells that the informer has acknowledged the version of the list, and silent that it
+	// has not said so for listPatience.
+	acknowledged, silent bool
+	began                time.Time
 }
 
 func newPass(o Options, gone *deletions) *pass {
@@ -146,7 +147,10 @@ func (p *pass) finish(ctx context.Context) error {
 				return err
 			}
 		}
-		if cursor == 0 {
+		switch {
+		case cursor == 0 && p.silent:
+			return p.judgeBySecondList(ctx)
+		case cursor == 0:
 			return nil
 		}
 	}
@@ -157,21 +161,46 @@ func (p *pass) newer(resourceVersion string) bool {
 	return rv.Compare(resourceVersion, p.report.ResourceVersion) == rv.Newer
 }
 
-// judgeAll judges the suspects, once the informer has acknowledged the version of the list.
+// judgeAll judges the suspects, once the informer has acknowledged the version of the list. If it does
+// not say so, they are left for a second list.
 func (p *pass) judgeAll(ctx context.Context) error {
-	for _, s := range p.suspects {
-		if !p.acknowledged {
-			if err := p.Informer.Await(ctx, p.report.ResourceVersion); err != nil {
-				return fmt.Errorf("waiting until the informer has acknowledged version %s of the list: %w", p.report.ResourceVersion, err)
-			}
-			p.acknowledged = true
+	if len(p.suspects) > 0 && !p.acknowledged && !p.silent {
+		if err := p.awaitVersion(ctx); err != nil {
+			return err
 		}
+	}
+	if p.silent {
+		return nil
+	}
+	for _, s := range p.suspects {
 		if err := p.judge(ctx, s); err != nil {
 			return err
 		}
 	}
 	p.suspects = p.suspects[:0]
 	return nil
+}
+
+// awaitVersion waits until the informer has acknowledged the version of the list, or has been silent
+// for too long.
+func (p *pass) awaitVersion(ctx context.Context) (err error) {
+	p.silent, err = p.await(ctx, p.report.ResourceVersion)
+	if err != nil {
+		return fmt.Errorf("waiting until the informer has acknowledged version %s of the list: %w", p.report.ResourceVersion, err)
+	}
+	p.acknowledged = !p.silent
+	return nil
+}
+
+// await waits until the informer has acknowledged a version, or has been silent for listPatience.
+func (p *pass) await(ctx context.Context, resourceVersion string) (silent bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	err = p.Informer.Await(limited, resourceVersion)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return true, nil
+	}
+	return false, err
 }
 
 // judge notes whether a suspect differs.
@@ -222,7 +251,7 @@ func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
 			return nil
 		}
 		// It has changed since, and the informer may be about to take that.
-		if err := p.Informer.Await(ctx, now.ResourceVersion); err != nil {
+		if _, err := p.await(ctx, now.ResourceVersion); err != nil {
 			return fmt.Errorf("waiting until the informer has acknowledged version %s of %q: %w", now.ResourceVersion, s.key, err)
 		}
 		if own, has := p.Informer.Get(s.key); has && rv.Compare(own.ResourceVersion, now.ResourceVersion) != rv.Older {

@@ -62,6 +62,25 @@ func (q *Queue) AwaitList(ctx context.Context, generation uint64) error {
 	}
 }
 
+// AwaitPut returns when all that was put by now is acknowledged, or was dropped. The error is that of
+// AwaitList.
+func (q *Queue) AwaitPut(ctx context.Context) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for newest := q.seq; ; {
+		seq, _ := q.oldestLocked()
+		switch {
+		case seq > newest:
+			return nil
+		case q.audit.closed:
+			return api.ErrNotRunning
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		q.awaitLocked(ctx, q.audit.advanced.wait())
+	}
+}
+
 func (q *Queue) advancedLocked() {
 	q.audit.advanced.fire()
 	q.reachLocked()

@@ -212,6 +212,14 @@ func (q *Queue) Stale(d Delta) bool {
 	return recency.Stale(d.Type == cache.Deleted, d.Version, version, q.frontier.observed, told)
 }
 
+// Has reports whether the object of d is known in just the state of d.
+func (q *Queue) Has(d Delta) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	known, ok := q.versionLocked(d.Key)
+	return ok && known.SameState(d.Version)
+}
+
 // isBeforeRefusalLocked reports whether d, which a watch told, is older than the state of its key that
 // the consumer has refused, and nothing newer waits.
 func (q *Queue) isBeforeRefusalLocked(d Delta) bool {
@@ -402,7 +410,7 @@ func (q *Queue) newEntryAs(d Delta, older *Entry, repeat bool) *Entry {
 	e.repeat, e.again = repeat, repeat
 	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
 	e.Initial, e.Resumed = q.phase.isInitial(), q.phase.isResumed()
-	e.resume, e.current = q.frontier.reached().ResumeFor(d.Version.ResourceVersion), q.frontier.current
+	e.resume, e.current = q.frontier.reached().ClaimFor(d.Version.ResourceVersion), q.frontier.current
 	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
 		e.Version, _ = q.versionLocked(key)
 	}

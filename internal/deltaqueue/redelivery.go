@@ -405,7 +405,7 @@ func (q *Queue) renewLocked(e *Entry, d Delta) {
 	e.repeat = false
 	q.order.remove(e)
 	q.seq++
-	e.seq, e.resume, e.current, e.Arrived = q.seq, q.frontier.reached().ResumeFor(d.Version.ResourceVersion), q.frontier.current, d.Arrived
+	e.seq, e.resume, e.current, e.Arrived = q.seq, q.frontier.reached().ClaimFor(d.Version.ResourceVersion), q.frontier.current, d.Arrived
 	q.order.pushBack(e)
 	if e.stage == late {
 		q.repeats.line.remove(e)

@@ -9,10 +9,11 @@ import (
 
 // frontier is up to where the producer has put everything.
 type frontier struct {
-	// observed, before and shared are an rv.Reached. They stand apart, because an idle queue would take
-	// 32 bytes more with one.
+	// observed, before, shared and bookmarks are an rv.Reached. They stand apart, because an idle queue
+	// would take 32 bytes more with one.
 	observed, before string
 	shared           bool
+	bookmarks        uint8
 	// ahead tells that something was put since.
 	ahead bool
 	// current is a moment, zero if there is none: everything that the server had then has been put.
@@ -21,11 +22,11 @@ type frontier struct {
 }
 
 func (f *frontier) reach(at rv.Reached) {
-	f.observed, f.before, f.shared, f.ahead = at.ResourceVersion, at.Before, at.Shared, false
+	f.observed, f.before, f.shared, f.bookmarks, f.ahead = at.ResourceVersion, at.Before, at.Shared, at.Bookmarks, false
 }
 
 func (f *frontier) reached() rv.Reached {
-	return rv.Reached{ResourceVersion: f.observed, Before: f.before, Shared: f.shared}
+	return rv.Reached{ResourceVersion: f.observed, Before: f.before, Shared: f.shared, Bookmarks: f.bookmarks}
 }
 
 // settling is a call that is owed when no entry is left up to upTo; nil if none is.
@@ -126,7 +127,7 @@ func (q *Queue) oldestLocked() (seq uint64, resume string) {
 	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.seq, oldest.resume
 	}
-	return math.MaxUint64, q.frontier.reached().Resume()
+	return math.MaxUint64, q.frontier.reached().Claim()
 }
 
 // WhenGivenBack has settled called once, when everything that is in the queue now was

@@ -144,7 +144,7 @@ func (h *Hub[T]) joinOrOpen(from place) (tap *Tap[T], others <-chan struct{}, pa
 	defer h.mu.Unlock()
 	if t, next, ok := h.findLocked(from.passed); ok {
 		tap = newTap(h, from)
-		tap.after = from.passed
+		tap.after = since{version: from.passed, come: rv.NotNewer(from.passed, t.before)}
 		t.attachLocked(tap, next)
 		return tap, nil, 0
 	}
@@ -211,6 +211,18 @@ func (h *Hub[T]) WentBack(resourceVersion string) {
 				tap.backlog = nil
 				tap.leaveLocked(ErrWentBack)
 			}
+		}
+	}
+}
+
+// GiveUp ends all watches, with ErrNotResumed: the server has opened one from a version, and told
+// nothing of what was deleted since.
+func (h *Hub[T]) GiveUp() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range slices.Clone(h.trunks) {
+		for tap := range t.taps {
+			tap.leaveLocked(ErrNotResumed)
 		}
 	}
 }

@@ -12,6 +12,8 @@ var (
 	// ErrLapsed says that a reader was too slow for the others: he goes on with a watch
 	// of his own, from his ResourceVersion.
 	ErrLapsed = errors.New("too slow for the others")
+	// ErrNotResumed says that a watch may have left out what was deleted before it.
+	ErrNotResumed = errors.New("the server does not go on from a version")
 	// ErrWentBack says that a watch tells the state before the server went back.
 	ErrWentBack = errors.New("another list shows that the server has gone back to an older version")
 )
@@ -36,9 +38,8 @@ type Tap[T any] struct {
 	waits bool
 	// backlog are events of a trunk that was left.
 	backlog []Event[T]
-	// after, if set, is from where on the reader is on trunk: what is not newer it has
-	// from elsewhere.
-	after string
+	// after, if set, is from where on the reader is on trunk: it has what trunk tells up to there.
+	after since
 	// repeated are events that it had before it went on, and joined those that it had on another
 	// trunk.
 	repeated, joined repeated
@@ -88,6 +89,30 @@ func (r *repeated) take(resourceVersion string) bool {
 	return true
 }
 
+// since is where a reader is on a trunk. Of what the trunk tells before it comes there, the reader has
+// what is not newer. What is older and comes later is new: a server may give versions when transactions
+// begin, and show them when they end.
+type since struct {
+	version string
+	// come tells that the trunk has come to version.
+	come bool
+	// held is the number after that of the last event that the trunk held when the reader came from
+	// another trunk. What is older among these events it has, too.
+	held int64
+}
+
+// covers reports whether the reader has the event of a number, and notes how far the trunk has come.
+func (s *since) covers(number int64, version string, bookmark bool) bool {
+	order := rv.Compare(version, s.version)
+	switch order {
+	case rv.Older:
+		return !s.come || number < s.held
+	case rv.Same, rv.Newer:
+		s.come = true
+	}
+	return order == rv.Same && !bookmark
+}
+
 func newTap[T any](h *Hub[T], from place) *Tap[T] {
 	r := &Tap[T]{hub: h, ready: make(chan struct{}, 1), place: from}
 	if from.at != from.passed {
@@ -131,12 +156,13 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 		return e, r.left
 	}
 	for r.next < t.last() {
-		e = t.events[r.next-t.first]
+		number := r.next
+		e = t.events[number-t.first]
 		if r.next++; r.next == t.last() {
 			t.dropLocked()
 		}
 		t.movedLocked()
-		if !r.knows(e) {
+		if !r.knows(number, e) {
 			return e, nil
 		}
 	}
@@ -146,19 +172,13 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 	return Event[T]{}, ErrNothing
 }
 
-// knows reports whether the reader has an event from elsewhere. A bookmark of the version
+// knows reports whether the reader has the event of a number from elsewhere. A bookmark of the version
 // where he is shows that the watch is alive.
-func (r *Tap[T]) knows(e Event[T]) bool {
+func (r *Tap[T]) knows(number int64, e Event[T]) bool {
 	if !e.Bookmark && (r.repeated.take(e.ResourceVersion) || r.joined.take(e.ResourceVersion)) {
 		return true
 	}
-	switch rv.Compare(e.ResourceVersion, r.after) {
-	case rv.Older:
-		return true
-	case rv.Same:
-		return !e.Bookmark
-	}
-	return false
+	return r.after.covers(number, e.ResourceVersion, e.Bookmark)
 }
 
 // Bookmarks reports whether the watch that is read has brought a bookmark, and so is to
@@ -167,6 +187,14 @@ func (r *Tap[T]) Bookmarks() bool {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
 	return r.trunk != nil && r.trunk.bookmarks
+}
+
+// Joined reports whether the watch that is read was opened for another reader, so that it may tell what
+// is older than where the reader has begun.
+func (r *Tap[T]) Joined() bool {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	return r.after.version != ""
 }
 
 // Doubt keeps others from joining the watch that is read, which may be broken, until it
@@ -209,10 +237,11 @@ func (r *Tap[T]) Close() {
 }
 
 // joinLocked notes what the reader has had on the trunk that it leaves: everything up to had.passed,
-// and the first had.events events that the next trunk tells of the version had.at. A reader that has
-// joined before may have had more.
-func (r *Tap[T]) joinLocked(had place) {
-	r.after = later(r.after, had.passed)
+// and the first had.events events that the next trunk, other, tells of the version had.at. A reader
+// that has joined before may have had more.
+func (r *Tap[T]) joinLocked(had place, other *trunk[T]) {
+	newest := later(r.after.version, had.passed)
+	r.after = since{version: newest, come: rv.NotNewer(newest, other.at), held: other.last()}
 	if r.joined.version != had.at {
 		r.joined = repeated{version: had.at}
 	}

@@ -219,12 +219,12 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 		had.events = other.countLocked(next, t.at)
 	}
 	for tap := range t.taps {
-		for _, e := range t.events[tap.next-t.first:] {
-			if !tap.knows(e) {
+		for i, e := range t.events[tap.next-t.first:] {
+			if !tap.knows(tap.next+int64(i), e) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
-		tap.joinLocked(had)
+		tap.joinLocked(had, other)
 		other.attachLocked(tap, next)
 	}
 	clear(t.taps)

@@ -39,6 +39,8 @@ func (a audited) Await(ctx context.Context, resourceVersion string) error {
 	return a.run.WaitUntil(ctx, resourceVersion, nil)
 }
 
+func (a audited) AwaitRead(ctx context.Context) error { return a.run.queue.AwaitPut(ctx) }
+
 func (a audited) ListAgain(ctx context.Context) error {
 	newest := a.run.queue.Generation() // before Relist, which may have begun the next one when it returns
 	a.run.follower.Relist()

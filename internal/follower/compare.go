@@ -112,7 +112,7 @@ func (w *watching) hear(c *source.Change) {
 // miss has the set listed if the watch has not told a deletion that it had to tell by now.
 func (w *watching) miss() {
 	r := w.resuming
-	if r == nil || r.keys == nil || !rv.NotNewer(r.at, w.at.Reached().Whole()) {
+	if r == nil || r.keys == nil || !rv.NotNewer(r.at, w.at.Reached().Claim()) {
 		return
 	}
 	for key := range r.keys {

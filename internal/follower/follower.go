@@ -47,7 +47,12 @@ type Follower struct {
 	// objects are those of the Origin.
 	objects func() []object.Known
 	// why is the reason for the next list or watch, if it is begun anew.
-	why    report.Reason
+	why report.Reason
+	// replays counts the events of watches, in a row, that the server would not send if it went on from
+	// a version: see replay.go.
+	replays uint8
+	// told is the newest event that has moved the state.
+	told   told
 	relist relist
 	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken
 	// longer: see server.Resource.Period.
@@ -166,10 +171,14 @@ func (f *Follower) close() {
 // It, what calls it, and what it calls for a watch, is on the stack while a watch is
 // idle: what is large stands in functions that have returned by then.
 func (f *Follower) step(ctx context.Context) error {
-	if w := f.newWatching(); w != nil {
-		return w.conclude(w.follow(ctx))
+	w := f.newWatching()
+	switch {
+	case w == nil:
+		return f.list(ctx)
+	case f.listsInstead():
+		return nil
 	}
-	return f.list(ctx)
+	return w.conclude(w.follow(ctx))
 }
 
 // reportAndGoOn reports the error of a step, and goes on.
@@ -222,9 +231,9 @@ func (f *Follower) repeat(ctx context.Context) error {
 
 // put hands a change of an object on to the sink. A change that the sink did not take, although it
 // was not stale, is reported; unreadable tells that the object was at fault.
-func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable bool) {
+func (f *Follower) put(ctx context.Context, c *source.Change) (verdict sink.Verdict, unreadable bool) {
 	f.Source.Turn.Busy()
-	stale, err := f.Sink.Put(ctx, c.Event, c.Item)
+	verdict, err := f.Sink.Put(ctx, c.Event, c.Item)
 	f.Source.Turn.Idle()
 	switch {
 	case err != nil:
@@ -232,10 +241,10 @@ func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable
 		if unreadable && object.IsUndecodable(err) {
 			f.Report.Gaps.Miss()
 		}
-	case stale:
+	case verdict.IsStale():
 		f.Report.Stale()
 	}
-	return stale, unreadable
+	return verdict, unreadable
 }
 
 // refused reports why the sink did not take an object, and returns whether the object was at fault.

@@ -21,14 +21,10 @@ import (
 // chooseMode decides, before a generation begins, whether to read it with a
 // watch-list, and says so in the status.
 func (f *Follower) chooseMode(state listwatch.Start) {
-	var why error
-	switch {
-	case !f.triesWatchLists():
+	why := f.noWatchList()
+	defer func() { f.noteFallback(why) }()
+	if !f.triesWatchLists() {
 		return
-	case !f.Source.HasWatchLists():
-		why = errNoWire
-	case f.ListMode == api.ListModeAuto: // else it is tried for each set
-		why = f.Source.WatchListFailure()
 	}
 	f.Policy.WatchList = why == nil
 	switch {
@@ -37,10 +33,24 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 	case f.Policy.Streams(state):
 		f.Report.UseListMode(api.ListModeWatchList, nil)
 	case state.Lists:
-		f.Report.UseListMode(api.ListModePaged, f.refusal)
+		why = f.refusal
+		f.Report.UseListMode(api.ListModePaged, why)
 	default:
 		f.Report.UseListMode(api.ListModePaged, nil)
 	}
+}
+
+// noWatchList returns why sets are not read with a watch-list where one was to be tried.
+func (f *Follower) noWatchList() error {
+	switch {
+	case !f.triesWatchLists():
+		return nil
+	case !f.Source.HasWatchLists():
+		return errNoWire
+	case f.ListMode == api.ListModeAuto: // else it is tried for each set
+		return f.Source.WatchListFailure()
+	}
+	return nil
 }
 
 // errNoWire is why the objects of others' ListerWatchers are listed.

@@ -42,6 +42,9 @@ type watching struct {
 	ordered   bool
 	// moved tells that an event could be read, and proven that one has proven how new the state is.
 	moved, proven bool
+	// replayed tells that the watch has told what it would not if it went on from a version, and changed
+	// that it has begun to tell what changes.
+	replayed, changed bool
 	// outcome is what ended the watch; nil until then.
 	outcome *listwatch.Outcome
 }
@@ -65,6 +68,10 @@ func (f *Follower) newWatching() *watching {
 		return nil
 	}
 	f.Report.Enter(api.PhaseWatching)
+	if !at.Shared && f.Memory.VersionsAreShared() { // else the state would take memory of its own
+		at.Shared = true
+		f.state = at
+	}
 	return &watching{Follower: f, at: at}
 }
 
@@ -103,11 +110,16 @@ func (w *watching) conclude(err error) error {
 	if !w.outcome.Refused {
 		w.outcome.Lasted = time.Since(w.began)
 	}
+	w.outcome.Forgotten = w.events == 0 && err != nil && listwatch.Classify(err) == listwatch.Expired
 	w.noteCut()
+	w.noteResume()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
+	if _, goesOn := w.next.State.(listwatch.Watching); goesOn && w.outcome.Kind == listwatch.Expired {
+		return nil // the version before was asked for to be careful
+	}
 	if w.next.Polls {
-		err = report.NotWatchable(err)
+		return report.NotWatchable(err)
 	}
 	return err
 }
@@ -209,6 +221,9 @@ func (w *watching) ended(err error) (listwatch.Outcome, error) {
 		w.quiet.unread = true
 		return outcome, nil
 	}
+	if errors.Is(err, source.ErrNotResumed) {
+		return outcome, nil
+	}
 	if err == io.EOF {
 		err = nil
 	} else {
@@ -233,19 +248,24 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 	w.endWhenQuiet(c.Event == watch.Bookmark)
 	w.hear(c)
 	switch {
+	case w.isToldAgain(c):
+		w.Report.Stale()
 	case c.Outside:
 		w.advance(strings.Clone(c.Item.Version.ResourceVersion), c)
 	case c.Unreadable != nil:
 		w.lose(c.Unreadable)
 		w.Report.Skip(c.Item.Unreadable(c.Unreadable))
 	case c.Event == watch.Bookmark:
+		w.changed = true
 		w.feed.Expect(w.Source.Patience.Bookmarked())
 		w.advance(c.Bookmark, c)
 	default:
 		resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
-		if stale, _ := w.put(ctx, c); !stale && ctx.Err() == nil { // what was not put must not move the resource version on
+		verdict, _ := w.put(ctx, c)
+		if !verdict.IsStale() && ctx.Err() == nil { // what was not put must not move the resource version on
 			w.advance(resourceVersion, c)
 		}
+		w.noteReplay(c, verdict)
 	}
 }
 
@@ -277,7 +297,11 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	if rv.Compare(resourceVersion, w.at.ResourceVersion) == rv.Older {
 		return // out of order: what the watch told before stays told
 	}
-	w.at = w.at.Moved(resourceVersion, c.Event == watch.Deleted)
+	w.at = w.at.Moved(resourceVersion, c.Event == watch.Bookmark)
+	w.told.note(c)
+	if w.at.Shared {
+		w.Memory.ShareVersions()
+	}
 	w.Report.Reach(resourceVersion)
 	w.miss()
 	progress := sink.Progress{Reached: w.at.Reached(), Bookmark: c.Event == watch.Bookmark, Current: w.current(c)}
@@ -287,10 +311,18 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 }
 
 // repeats reports whether the change may have been told before the watch, which began from an older
-// version because more deletions were expected.
+// version because more events were expected.
 func (w *watching) repeats(resourceVersion string, c *source.Change) bool {
 	began := w.state.(listwatch.Watching).Reached()
-	return c.Event == watch.Deleted && began.IsPartial() && resourceVersion == began.ResourceVersion
+	return c.Event == watch.Deleted && began.IsExpected() && resourceVersion == began.ResourceVersion
+}
+
+// isToldAgain reports whether the change is the newest one that was told before the watch, which began
+// from an older version because there may be more of its version.
+func (w *watching) isToldAgain(c *source.Change) bool {
+	began := w.state.(listwatch.Watching)
+	return began.Repeats() && c.Unreadable == nil && c.Event != watch.Bookmark &&
+		c.Item.Version.ResourceVersion == began.ResourceVersion && w.told.is(c)
 }
 
 // current returns the moment that a change proves. While something is lost that only a list can

@@ -15,7 +15,7 @@ func (w *watching) whyNext() report.Reason {
 		return report.Ended
 	case !list:
 		return report.Failed
-	case w.at.Lost:
+	case w.at.Lost, w.Policy.NoResume:
 		return report.Lost
 	}
 	return whyAgain(*w.outcome)

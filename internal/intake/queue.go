@@ -46,27 +46,30 @@ var deltaTypes = map[watch.EventType]cache.DeltaType{
 	watch.Deleted:  cache.Deleted,
 }
 
-func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Item) (sink.Verdict, error) {
 	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.Key, Version: it.Version, Arrived: it.Arrived}
 	if s.queue.Stale(d) {
-		return true, nil
+		if event == watch.Added && s.queue.Has(d) {
+			return sink.Known, nil
+		}
+		return sink.Stale, nil
 	}
 	unreadable := s.fill(&d, it)
 	informed := d.Object
 	switch {
 	case unreadable != nil && d.Type != cache.Deleted:
-		return false, unreadable
+		return sink.Taken, unreadable
 	case unreadable != nil: // a deletion counts, whatever becomes of its object
 		d.Object, informed = nil, s.Tombstone(d.Key, d.Version)
 	}
 	s.inform(d.Type, d.Key, informed)
 	if err := s.queue.Put(ctx, d); err != nil {
-		return false, err
+		return sink.Taken, err
 	}
 	if unreadable != nil {
 		s.Report.Skip(unreadable)
 	}
-	return false, nil
+	return sink.Taken, nil
 }
 
 func (s queueSink) Observed(p sink.Progress) error {

@@ -38,6 +38,7 @@ func TestNext(t *testing.T) {
 	expired := Start{Known: "5", Consistent: true, Expiries: 1}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
+	restarts := Policy{NoResume: true}
 	lists := Start{Known: "5", Failures: 1, Lists: true}
 	failedOnce, failedTwice := Start{Known: "5", Failures: 1}, Start{Known: "5", Failures: 2}
 	told := Start{Known: "5", BusySince: now}
@@ -106,6 +107,15 @@ func TestNext(t *testing.T) {
 		"watch, told to wait":        {state: busy, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: unsure, Pause: AskedPause, RetryAfter: time.Second}},
 		"watch, told to wait in it":  {state: busy, kind: Outcome{Kind: Failed, RetryAfter: time.Second}, want: Step{State: unsure, Pause: RetryPause, RetryAfter: time.Second}},
 		"watch, expired":             {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
+		"watch, no resume, ended":    {policy: restarts, state: busy, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
+		"watch, no resume, at once":  {policy: restarts, state: watching, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist, Pause: ListPause}},
+		"watch, no resume, steady":   {policy: restarts, state: watching, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: relist, Progress: WatchProgress}},
+		"watch, no resume, failed":   {policy: restarts, state: busy, kind: Outcome{Kind: Failed}, want: Step{State: relist, Pause: ListPause}},
+		"watch, no resume, broken":   {policy: restarts, state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: relist, Pause: ListPause}},
+		"watch, expired before":      {state: Watching{ResourceVersion: "7", Before: "6"}, kind: Outcome{Kind: Expired, Forgotten: true}, want: Step{State: unsure, Pause: RetryPause}},
+		"watch, expired later":       {state: Watching{ResourceVersion: "7", Before: "6"}, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
+		"watch, expired, expected":   {state: Watching{ResourceVersion: "7", Before: "6", Shared: true}, kind: Outcome{Kind: Expired, Forgotten: true}, want: Step{State: relist}},
+		"watch, expired, bookmark":   {state: Watching{ResourceVersion: "7", Before: "6", Bookmarks: 1}, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 		"watch, expired at once":     {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: ListPause}},
 		"watch, told and expired":    {state: watching, kind: Outcome{Kind: Expired, Lasted: Steady - 1, Moved: true}, want: Step{State: relist, Progress: RequestProgress, Pause: ListPause}},
 		"watch, expired in the end":  {state: watching, kind: Outcome{Kind: Expired, Lasted: Steady}, want: Step{State: relist, Progress: WatchProgress}},
@@ -202,27 +212,32 @@ func TestWatchOptions(t *testing.T) {
 	}
 }
 
-func TestWatchFromBeforeAVersionOfSeveralDeletions(t *testing.T) {
+func TestWatchFromBeforeAVersionOfSeveralEvents(t *testing.T) {
 	s := Watching{ResourceVersion: "5"}
 	for _, step := range []struct {
-		version  string
-		deletion bool
-		resume   string
+		version       string
+		bookmark      bool
+		resume, claim string
 	}{
-		{"6", true, "6"},  // no version has had two
-		{"7", false, "7"}, // so this was the only one
-		{"8", true, "8"},
-		{"8", true, "7"},
-		{"8", false, "8"}, // a bookmark
-		{"9", true, "8"},
-		{"10", false, "10"},
-		{"11", true, "10"},
-		{"x", true, "x"}, // it has no order
-		{"x", true, "x"},
+		{"6", false, "5", "6"}, // no version has had two
+		{"6", true, "6", "6"},
+		{"7", true, "7", "7"},
+		{"8", false, "7", "8"},
+		{"8", false, "7", "7"},
+		{"8", true, "7", "7"}, // a watch cache may send it between two events
+		{"8", false, "7", "7"},
+		{"8", true, "7", "7"},
+		{"8", true, "8", "8"},
+		{"9", false, "8", "8"},
+		{"10", true, "9", "9"},
+		{"11", false, "10", "10"},
+		{"x", false, "x", "x"}, // it has no order
+		{"x", false, "x", "x"},
 	} {
-		s = s.Moved(step.version, step.deletion)
+		s = s.Moved(step.version, step.bookmark)
 		require.Equal(t, step.version, s.ResourceVersion)
 		require.Equal(t, step.resume, s.Reached().Resume(), "%+v", step)
+		require.Equal(t, step.claim, s.Reached().Claim(), "%+v", step)
 		require.Equal(t, step.resume, Policy{}.WatchOptions(s, time.Minute).ResourceVersion)
 	}
 }

@@ -62,9 +62,10 @@ type Listing struct {
 // Watching follows the changes since a resource version.
 type Watching struct {
 	ResourceVersion string
-	// Before and Shared are those of Reached.
-	Before string
-	Shared bool
+	// Before, Shared and Bookmarks are those of Reached.
+	Before    string
+	Shared    bool
+	Bookmarks uint8
 	// Lost tells that an event could not be read, so that what it told is not known:
 	// the next time, the set is listed.
 	Lost bool
@@ -91,14 +92,25 @@ type Watching struct {
 
 // Reached is how far the watch has told what happened.
 func (s Watching) Reached() rv.Reached {
-	return rv.Reached{ResourceVersion: s.ResourceVersion, Before: s.Before, Shared: s.Shared}
+	return rv.Reached{ResourceVersion: s.ResourceVersion, Before: s.Before, Shared: s.Shared, Bookmarks: s.Bookmarks}
 }
 
 // Moved returns s after an event, or a bookmark, of a resource version that is not older.
-func (s Watching) Moved(resourceVersion string, deletion bool) Watching {
-	r := s.Reached().Moved(resourceVersion, deletion)
-	s.ResourceVersion, s.Before, s.Shared = r.ResourceVersion, r.Before, r.Shared
+func (s Watching) Moved(resourceVersion string, bookmark bool) Watching {
+	r := s.Reached().Moved(resourceVersion, bookmark)
+	s.ResourceVersion, s.Before, s.Shared, s.Bookmarks = r.ResourceVersion, r.Before, r.Shared, r.Bookmarks
 	return s
+}
+
+// Repeats reports whether the watch of the state begins with events that were told before.
+func (s Watching) Repeats() bool { return s.Reached().IsPartial() }
+
+// forgetsBefore returns s for a watch that begins with ResourceVersion, because the server does not
+// have the version before any more. It reports false if more events of ResourceVersion are expected.
+func (s Watching) forgetsBefore() (Watching, bool) {
+	ok := s.Repeats() && !s.Reached().IsExpected()
+	s.Before = ""
+	return s, ok
 }
 
 func (Start) isState()    {}
@@ -471,11 +483,16 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		list.State = start
 		return list
 	}
+	from, whole := s.forgetsBefore()
 	switch {
 	case s.Distrusted:
 		start.Consistent = true
 		list.State = start
 		return list
+	case p.NoResume:
+		return list
+	case o.Kind == Expired && o.Forgotten && !s.Lost && whole:
+		return Step{State: from, Pause: RetryPause}
 	case o.Kind == Expired, ended && s.Lost, list.Polls:
 		return list
 	case o.Kind == WatchEnded && o.Lasted >= Turn, o.Kind == Stalled && o.Lasted >= Steady:

@@ -74,6 +74,9 @@ type Outcome struct {
 	// something.
 	Lasted time.Duration
 	Moved  bool
+	// Forgotten tells that the server refused, before anything else, the version to begin from, and has
+	// forgotten it.
+	Forgotten bool
 	// Doubtful tells that the server may have been restored since the watch told its last.
 	Doubtful bool
 	// At is when the request failed, or the watch broke.

@@ -38,6 +38,9 @@ type Policy struct {
 	// CachePaged makes CacheFirst ask for pages always: the server was seen to
 	// page a list that its cache would have given whole.
 	CachePaged bool
+	// NoResume tells that the server does not go on from a version: its watches tell again what there
+	// is, and nothing of what is gone. A list follows each watch.
+	NoResume bool
 	// InternalErrorRetry is for how long a watch that breaks with an internal
 	// error of the server is tried again before a list.
 	InternalErrorRetry time.Duration

@@ -169,6 +169,14 @@ func (p *Progress) UseListMode(mode api.ListMode, fallback error) {
 	p.now.listMode, p.now.fallback = mode, redact.Error(fallback)
 }
 
+// FallBack notes why sets are read in another way, or more often, than they would be; nil if they are
+// not.
+func (p *Progress) FallBack(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.fallback = redact.Error(why)
+}
+
 // Enter notes what the informer does from now on.
 func (p *Progress) Enter(phase api.Phase) {
 	if phase == api.PhaseStopped {

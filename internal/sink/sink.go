@@ -15,15 +15,35 @@ import (
 type Sink interface {
 	// Begin begins a generation, which is to be ended or abandoned.
 	Begin(ctx context.Context) (Generation, error)
-	// Put takes a watch event; stale tells that it was older than what is known. An *api.ItemError
+	// Put takes a watch event, unless it is not newer than what is known. An *api.ItemError
 	// says that the object could not be read, so that the event was not taken. A sink that takes a
 	// deletion without its object reports what is wrong with the object itself.
-	Put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
+	Put(ctx context.Context, event watch.EventType, it object.Item) (Verdict, error)
 	// Observed follows each Put, each bookmark and each generation.
 	Observed(p Progress) error
 	// Resync repeats what the sink has.
 	Resync(ctx context.Context) error
 }
+
+// Verdict is what becomes of a watch event.
+type Verdict uint8
+
+const (
+	// Taken: it was put, or could not be.
+	Taken Verdict = iota
+	// TakenAgain: it was put, although the object is known in just this state. A store takes all.
+	TakenAgain
+	// Stale: it was dropped, because something newer is known.
+	Stale
+	// Known: it was dropped, because the object is known in just this state.
+	Known
+)
+
+// IsStale reports whether the event was dropped.
+func (v Verdict) IsStale() bool { return v == Stale || v == Known }
+
+// IsKnown reports whether the object was known in just the state of the event.
+func (v Verdict) IsKnown() bool { return v == TakenAgain || v == Known }
 
 // Progress is how far a follower has come.
 type Progress struct {

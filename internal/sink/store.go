@@ -52,19 +52,37 @@ func (s Store) Begin(ctx context.Context) (Generation, error) {
 }
 
 // Put adds, updates or deletes an object. It is never stale.
-func (s Store) Put(_ context.Context, event watch.EventType, it object.Item) (bool, error) {
+func (s Store) Put(_ context.Context, event watch.EventType, it object.Item) (Verdict, error) {
 	it, err := it.Owned()
 	if err != nil {
-		return false, err
+		return Taken, err
 	}
 	switch event {
 	case watch.Added:
-		return false, report.OfStore("Add", it.Key, s.Into.Add(it.Object))
+		verdict := Taken
+		if s.has(it) {
+			verdict = TakenAgain
+		}
+		return verdict, report.OfStore("Add", it.Key, s.Into.Add(it.Object))
 	case watch.Modified:
-		return false, report.OfStore("Update", it.Key, s.Into.Update(it.Object))
+		return Taken, report.OfStore("Update", it.Key, s.Into.Update(it.Object))
 	default:
-		return false, report.OfStore("Delete", it.Key, s.Into.Delete(it.Object))
+		return Taken, report.OfStore("Delete", it.Key, s.Into.Delete(it.Object))
 	}
+}
+
+// has reports whether the store has an object in just its state, as far as the store can say.
+func (s Store) has(it object.Item) bool {
+	store, ok := s.Into.(cache.KeyGetter)
+	if !ok {
+		return false
+	}
+	known, exists, err := store.GetByKey(it.Key)
+	if err != nil || !exists {
+		return false
+	}
+	_, version, err := object.KeyAndVersion(known)
+	return err == nil && version.SameState(it.Version)
 }
 
 // Observed hands a resource version on, and a bookmark.

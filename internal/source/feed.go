@@ -28,6 +28,8 @@ type Change struct {
 	// that ends the initial events.
 	Bookmark   string
 	InitialEnd bool
+	// Joined tells that the watch was opened for another reader: see fanout.Tap.Joined.
+	Joined bool
 	// Current, if set, is a moment for which the change proves that everything that the server had
 	// then was told by the changes up to this one.
 	Current moment.Moment

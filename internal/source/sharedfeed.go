@@ -156,7 +156,9 @@ func (f *sharedFeed) take(to *Change) error {
 	}
 	f.source.heard(time.Now())
 	f.joint = f.joint && !e.Begins
-	return f.read(e.Value, to)
+	err = f.read(e.Value, to)
+	to.Joined = f.tap.Joined()
+	return err
 }
 
 // share shares what follows the initial events.

@@ -24,6 +24,7 @@ import (
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -67,7 +68,23 @@ type Memory struct {
 	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
+	// shared tells that a version was seen to have several events.
+	shared atomic.Bool
+	// resume is why watches of a ListerWatcher of others do not go on from a version; nil if they do.
+	resume atomic.Pointer[resumeFailure]
 }
+
+// resumeFailure is why a watch did not go on from a version.
+type resumeFailure struct {
+	why  error
+	when time.Time
+}
+
+// VersionsAreShared reports whether a version was seen to have several events, and ShareVersions notes
+// that one was.
+func (m *Memory) VersionsAreShared() bool { return m.shared.Load() }
+
+func (m *Memory) ShareVersions() { m.shared.Store(true) }
 
 // Source reads one resource. It belongs to one goroutine.
 type Source struct {
@@ -270,6 +287,40 @@ func (s *Source) WatchListFailure() error {
 }
 
 func (s *Source) WatchListFailed(why error) { s.resource.ParameterFailed(watchListParameter, why) }
+
+// resumeParameter names what a server does not do that takes a version to go on from, and begins a
+// watch with all objects.
+const resumeParameter = "resourceVersion of a watch"
+
+// resumeFailureLasts is when it is forgotten for the ListerWatchers of others. A server.Resource has a
+// time of its own.
+const resumeFailureLasts = time.Hour
+
+// ResumeFailure returns why the server does not go on from a version, as far as that was noticed
+// lately, and else nil. ResumeFailed notes why it does not, and has those that share watches list too.
+func (s *Source) ResumeFailure() error {
+	if s.resource != nil {
+		return s.resource.ParameterFailure(resumeParameter)
+	}
+	if f := s.Memory.resume.Load(); f != nil && time.Since(f.when) < resumeFailureLasts {
+		return f.why
+	}
+	return nil
+}
+
+func (s *Source) ResumeFailed(why error) {
+	if s.resource != nil {
+		s.resource.ParameterFailed(resumeParameter, why)
+	} else {
+		s.Memory.resume.Store(&resumeFailure{why, time.Now()})
+	}
+	if s.Shared != nil {
+		s.Shared.GiveUp()
+	}
+}
+
+// ErrNotResumed ends the shared watches of those that are to list: see ResumeFailed.
+var ErrNotResumed = fanout.ErrNotResumed
 
 // Shown returns the resource version that the shared watches have come to, empty without any.
 func (s *Source) Shown() string {

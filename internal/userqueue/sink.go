@@ -19,19 +19,19 @@ type retriedSink struct {
 	retries *retries
 }
 
-func (s retriedSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+func (s retriedSink) Put(ctx context.Context, event watch.EventType, it object.Item) (sink.Verdict, error) {
 	own, unreadable := it.Owned()
 	if unreadable == nil {
 		it = own
 	} else {
 		own.Object = nil // a deletion counts, whatever becomes of its object
 	}
-	stale, err := s.Sink.Put(ctx, event, it)
+	verdict, err := s.Sink.Put(ctx, event, it)
 	// This comes last, because the queue may have waited for a call that then failed.
 	if event == watch.Deleted && s.retries.parked.Holds(own.Key) {
 		s.retries.keep(ctx, own.Key, cache.Deltas{{Type: cache.Deleted, Object: own.Object}})
 	}
-	return stale, err
+	return verdict, err
 }
 
 func (s retriedSink) Begin(ctx context.Context) (sink.Generation, error) {

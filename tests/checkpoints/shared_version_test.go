@@ -41,3 +41,41 @@ func TestRestartBetweenDeletionsOfOneVersion(t *testing.T) {
 		}
 	})
 }
+
+// A later Run of an informer that has seen versions with several events goes on from before the newest
+// one.
+func TestRunsGoOnFromBeforeAVersionOfSeveralEvents(t *testing.T) {
+	a := &harness.Aggregated{}
+	for n, key := range harness.Keys(6) {
+		a.Put(key, 1+n)
+	}
+	harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+		w.SetResourceVersion(1000)
+		r := &harness.Recorder{}
+		checkpoint := informer.FileCheckpoint(t.TempDir() + "/checkpoint")
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, ListMode: informer.ListModePaged, Checkpoint: checkpoint})
+		stop := harness.Settle(i.RunWithContext)
+		a.Delete("a/0000", 10)
+		a.Delete("a/0001", 10)
+		synctest.Wait()
+		stop()
+		for version := 11; version < 13; version++ {
+			stop = harness.Settle(i.RunWithContext)
+			time.Sleep(10 * time.Second)
+			require.Equal(t, a.Versions(), r.State())
+			if version == 11 {
+				a.Delete("a/0002", version)
+			} else {
+				a.Put("a/0005", version)
+			}
+			synctest.Wait()
+			stop()
+			a.Delete(map[int]string{11: "a/0003", 12: "a/0004"}[version], version)
+		}
+		defer harness.Settle(i.RunWithContext)()
+		time.Sleep(10 * time.Second)
+		require.Equal(t, a.Versions(), r.State())
+		lists, _ := a.Asked()
+		require.Equal(t, 1, lists)
+	})
+}

@@ -49,7 +49,7 @@ func TestRule9AWatchListIsOneStream(t *testing.T) {
 
 		w.Relist()
 		w.RequireState(&r)
-		require.Equal(t, []string{"watch-list rv=2", "watch rv=5", "watch-list rv=5"}, w.Verbs()[:3])
+		require.Equal(t, []string{"watch-list rv=2", "watch rv=4", "watch rv=5", "watch-list rv=5"}, w.Verbs()[:4])
 	})
 }
 
