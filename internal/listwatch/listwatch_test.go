@@ -17,6 +17,7 @@ import (
 
 	"github.com/rvinformer/informer/api"
 	. "github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 func TestNext(t *testing.T) {
@@ -44,11 +45,11 @@ func TestNext(t *testing.T) {
 	told := Start{Known: "5", BusySince: now}
 	lastResort := Start{Known: "5", Failures: 2, Lists: true}
 	endedOnce := Start{Known: "6", Failures: 1}
-	refused := Watching{ResourceVersion: "7", RefusedSince: now}
+	refused := Watching{ResourceVersion: "7", RefusedSince: moment.Of(now)}
 	refusedUnsure := refused
 	refusedUnsure.Unsure = true
-	polls := Start{Known: "7", RefusedSince: now}
-	polled := Watching{ResourceVersion: "8", Fresh: true, RefusedSince: now}
+	polls := Start{Known: "7", RefusedSince: moment.Of(now)}
+	polled := Watching{ResourceVersion: "8", Fresh: true, RefusedSince: moment.Of(now)}
 	longAfter := now.Add(5 * time.Minute)
 	for name, test := range map[string]struct {
 		policy Policy
@@ -84,9 +85,9 @@ func TestNext(t *testing.T) {
 		"watch, ended":               {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
 		"watch, ended after a turn":  {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn}, want: Step{State: busy, Progress: RequestProgress}},
 		"watch, cut after a turn":    {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn, Doubtful: true}, want: Step{State: unsure, Progress: RequestProgress}},
-		"watch, ended soon":          {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn - 1}, want: Step{State: unsure, Pause: TurnPause, Left: 1}},
-		"watch, told and ended soon": {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second, Moved: true}, want: Step{State: unsure, Progress: RequestProgress, Pause: TurnPause, Left: Turn - time.Second}},
-		"watch, told and ended":      {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second - 1, Moved: true}, want: Step{State: unsure, Pause: TurnPause, Left: Turn - time.Second + 1}},
+		"watch, ended soon":          {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn - 1}, want: Step{State: unsure, Pause: TurnPause, RetryAfter: 1}},
+		"watch, told and ended soon": {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second, Moved: true}, want: Step{State: unsure, Progress: RequestProgress, Pause: TurnPause, RetryAfter: Turn - time.Second}},
+		"watch, told and ended":      {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second - 1, Moved: true}, want: Step{State: unsure, Pause: TurnPause, RetryAfter: Turn - time.Second + 1}},
 		"watch, stalled soon":        {state: busy, kind: Outcome{Kind: Stalled, Lasted: Steady - 1}, want: Step{State: unsure, Pause: RetryPause}},
 		"watch, stalled":             {state: busy, kind: Outcome{Kind: Stalled, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
 		"watch, no version, ended":   {state: Watching{}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}}},
@@ -136,8 +137,8 @@ func TestNext(t *testing.T) {
 		"watch, refused, then busy":      {state: refused, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second, At: longAfter}, want: Step{State: refusedUnsure, Pause: AskedPause, RetryAfter: time.Second}},
 		"watch, refused, then opened":    {state: refused, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
 		"watch, refused, then expired":   {state: refused, kind: Outcome{Kind: Expired, Refused: true, At: longAfter}, want: Step{State: polls}},
-		"watch, refused, no version":     {state: Watching{Fresh: true}, kind: Outcome{Kind: NoWatch, Refused: true, At: now}, want: Step{State: Start{RefusedSince: now}, Pause: ListPause}},
-		"watch, refused long, unversion": {state: Watching{Fresh: true, RefusedSince: now}, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter}, want: Step{State: Start{RefusedSince: now}, Pause: ListPause, Polls: true}},
+		"watch, refused, no version":     {state: Watching{Fresh: true}, kind: Outcome{Kind: NoWatch, Refused: true, At: now}, want: Step{State: Start{RefusedSince: moment.Of(now)}, Pause: ListPause}},
+		"watch, refused long, unversion": {state: Watching{Fresh: true, RefusedSince: moment.Of(now)}, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter}, want: Step{State: Start{RefusedSince: moment.Of(now)}, Pause: ListPause, Polls: true}},
 		"polls, only page":               {state: polls, kind: Outcome{Kind: PageRead, ResourceVersion: "8"}, want: Step{State: polled, Effect: CompleteGeneration, Progress: RequestProgress}},
 		"polls, watch-list read":         {policy: streams, state: polls, kind: Outcome{Kind: PageRead, ResourceVersion: "8"}, want: Step{State: polled, Effect: CompleteGeneration, Progress: RequestProgress}},
 		"polls, failed":                  {state: polls, kind: Outcome{Kind: Failed, Refused: true, At: longAfter}, want: Step{State: polls, Effect: AbandonGeneration, Pause: RetryPause}},
@@ -383,8 +384,8 @@ func TestForgive(t *testing.T) {
 	require.Equal(t, Start{Known: "5"}, Forgive(Start{Known: "5", Failures: 2, Lists: true}))
 	listing := Listing{Start: Start{Failures: 1, Lists: true}, Continue: "c"}
 	require.Equal(t, listing, Forgive(listing))
-	require.Equal(t, Watching{ResourceVersion: "5"}, Forgive(Watching{ResourceVersion: "5", RefusedSince: time.Unix(1000, 0)}))
-	require.Equal(t, Start{RefusedSince: time.Unix(1000, 0)}, Forgive(Start{RefusedSince: time.Unix(1000, 0)}))
+	require.Equal(t, Watching{ResourceVersion: "5"}, Forgive(Watching{ResourceVersion: "5", RefusedSince: moment.Of(time.Unix(1000, 0))}))
+	require.Equal(t, Start{RefusedSince: moment.Of(time.Unix(1000, 0))}, Forgive(Start{RefusedSince: moment.Of(time.Unix(1000, 0))}))
 }
 
 // Where there is something to take back, the newest state of all is listed.

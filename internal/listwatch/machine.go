@@ -14,6 +14,7 @@ import (
 	"errors"
 	"time"
 
+	clock "github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -39,7 +40,7 @@ type Start struct {
 	// again. Zero: the newest one was not refused like that.
 	BusySince time.Time
 	// RefusedSince is that of the Watching that the list takes the place of.
-	RefusedSince time.Time
+	RefusedSince clock.Moment
 }
 
 // Listing reads the pages of a generation.
@@ -87,7 +88,7 @@ type Watching struct {
 	StruckLast time.Time
 	// RefusedSince is when the server refused the first of a row of watches, for a reason that may not
 	// hold for lists. Zero: the newest watch was opened.
-	RefusedSince time.Time
+	RefusedSince clock.Moment
 }
 
 // Reached is how far the watch has told what happened.
@@ -165,10 +166,9 @@ type Step struct {
 	Effect   Effect
 	Progress Progress
 	Pause    Pause
-	// RetryAfter is for how long the server has asked to be left alone.
+	// RetryAfter is for how long the server has asked to be left alone, or, for TurnPause, what is
+	// left of the turn.
 	RetryAfter time.Duration
-	// Left is what is left of the turn, for TurnPause.
-	Left time.Duration
 	// Fallback tells that a list works where a watch-list did not, which is to be
 	// remembered.
 	Fallback bool
@@ -227,7 +227,7 @@ const wholeExpiries = 2
 // list after a pause, that is ListPause.
 func (p Policy) Next(s State, o Outcome) Step {
 	next := p.next(s, o)
-	next.RetryAfter = o.RetryAfter
+	next.RetryAfter = max(next.RetryAfter, o.RetryAfter)
 	if next.Pause == RetryPause && o.Refused && o.RetryAfter > 0 {
 		next.Pause = AskedPause
 	}
@@ -279,12 +279,12 @@ func (p Policy) next(s State, o Outcome) Step {
 
 // refusedSince is when the row of refusals began that a watch from s with outcome o is in, zero if it
 // is in none. A server that is away, or busy, does not end a row.
-func refusedSince(s Watching, o Outcome) time.Time {
+func refusedSince(s Watching, o Outcome) clock.Moment {
 	switch {
 	case !o.Refused:
-		return time.Time{}
-	case o.Kind == NoWatch && s.RefusedSince.IsZero():
-		return o.At
+		return 0
+	case o.Kind == NoWatch && s.RefusedSince == 0:
+		return clock.Of(o.At)
 	}
 	return s.RefusedSince
 }
@@ -379,7 +379,7 @@ func Forgive(s State) State {
 		s.Failures, s.Lists, s.BusySince = 0, false, time.Time{}
 		return s
 	case Watching:
-		s.RefusedSince = time.Time{}
+		s.RefusedSince = 0
 		return s
 	}
 	return s
@@ -472,7 +472,7 @@ func (s Listing) failed(o Outcome) Step {
 func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	ended := o.Kind == WatchEnded || o.Kind == Stalled
 	start := Start{Known: s.ResourceVersion, RefusedSince: s.RefusedSince}
-	list := Step{State: start, Pause: ListPause, Polls: o.Kind == NoWatch && o.At.Sub(s.RefusedSince) >= maxRefused}
+	list := Step{State: start, Pause: ListPause, Polls: o.Kind == NoWatch && clock.Of(o.At).Since(s.RefusedSince) >= maxRefused}
 	if !s.Fresh && (ended || o.Kind == Expired) {
 		list.Pause = NoPause
 	}
@@ -498,7 +498,7 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	case o.Kind == WatchEnded && o.Lasted >= Turn, o.Kind == Stalled && o.Lasted >= Steady:
 		return Step{State: s}
 	case o.Kind == WatchEnded:
-		return Step{State: s, Pause: TurnPause, Left: Turn - o.Lasted}
+		return Step{State: s, Pause: TurnPause, RetryAfter: Turn - o.Lasted}
 	case o.Kind == TooLarge, o.Kind == BadRequest:
 		start.Consistent = true
 		list.State = start

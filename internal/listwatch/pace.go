@@ -31,12 +31,10 @@ func (p *Pace) After(s Step) time.Duration {
 	case RetryPause:
 		p.before = p.retry
 		return max(p.retry.Step(), s.RetryAfter)
-	case AskedPause:
+	case AskedPause, TurnPause:
 		return s.RetryAfter
 	case ListPause:
 		return max(p.list.Step(), s.RetryAfter)
-	case TurnPause:
-		return max(s.Left, s.RetryAfter)
 	}
 	return 0
 }

@@ -29,7 +29,7 @@ func TestPaceGrowsAndStartsAgain(t *testing.T) {
 		{list, time.Second},
 		{list, 2 * time.Second},
 		{Step{Pause: AskedPause, RetryAfter: time.Second}, time.Second},
-		{Step{Pause: TurnPause, Left: 2 * time.Second}, 2 * time.Second},
+		{Step{Pause: TurnPause, RetryAfter: 2 * time.Second}, 2 * time.Second},
 		{retry, 4 * time.Second},
 		{Step{Pause: RetryPause, RetryAfter: time.Hour}, time.Hour},
 		{Step{Pause: ListPause, RetryAfter: 3 * time.Second}, 4 * time.Second},

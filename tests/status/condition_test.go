@@ -370,7 +370,7 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 		documented = append(documented, row[1])
 	}
 	require.Equal(t, constants, documented)
-	require.Len(t, constants, 19)
+	require.Len(t, constants, 20)
 	require.EqualValues(t, "NotStarted", informer.ReasonNotStarted)
 }
 
