@@ -14,8 +14,17 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// streamPage reads a page off its body, object by object.
+// streamPage reads a page off its body, object by object. A page that says only after its items of
+// which kind they are is asked for again, once.
 func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
+	page, err := s.openPage(ctx, opts, each)
+	if errors.Is(err, errLateKind) {
+		page, err = s.openPage(ctx, opts, each)
+	}
+	return page, err
+}
+
+func (s *Source) openPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
 	body, err := s.open(ctx, opts, s.Patience.List())
 	if err != nil {
 		return Page{}, err
@@ -52,7 +61,12 @@ func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
 		if err := kind.item(m.Kind, says); err != nil {
 			return page, err
 		}
-		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, object.Place{Index: encoded.Index})
+		listed := s.listedType(m)
+		if listed.Kind == "" && !says && !kind.proven && !s.Memory.late.mixed.Load() {
+			page.Objects++
+			return page, s.readLateKind(reader, &kind)
+		}
+		it, unreadable := s.readLent(encoded, listed, object.Place{Index: encoded.Index})
 		kind.proven = kind.proven || says && unreadable == nil
 		page.count(&it)
 		if s.leavesOut(&it) {
@@ -64,10 +78,13 @@ func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
 	}
 }
 
+// errNoKind says that an answer does not say that it is a list.
+var errNoKind = errors.New("the answer has items but no kind")
+
 // endOfStream checks that what was read to its end was a list.
 func (p *Page) endOfStream(m wire.ListMeta, kind *kindCheck) error {
 	if m.Kind == "" {
-		return errors.New("the answer has items but no kind")
+		return errNoKind
 	}
 	p.ResourceVersion, p.Continue = m.ResourceVersion, m.Continue
 	return kind.end(m.Kind)

@@ -63,6 +63,7 @@ type Options struct {
 // knows nothing.
 type Memory struct {
 	lists listMemory
+	late  lateKinds
 	// leftBehind counts the calls that hang, and that no Source waits for any more.
 	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
