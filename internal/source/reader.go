@@ -49,7 +49,7 @@ func (s *Source) readLent(encoded wire.Item, listed metav1.TypeMeta, at object.P
 		Lent:    r.lent,
 	}
 	kind := r.lent.TypeMeta()
-	if kind.Kind == "" {
+	if kind == (metav1.TypeMeta{}) {
 		return it, errors.New("neither the object nor the list before it says its kind")
 	}
 	return it, s.Expected.CheckKind(kind)
