@@ -246,6 +246,12 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 		w.advance(c.Bookmark, c)
 	default:
 		resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
+		other, ended := w.doubles.takes(c)
+		if other {
+			w.advance(resourceVersion, c)
+			return
+		}
+		w.at.Lost = w.at.Lost || ended
 		if stale, _ := w.put(ctx, c); !stale && ctx.Err() == nil { // what was not put must not move the resource version on
 			w.advance(resourceVersion, c)
 		}
