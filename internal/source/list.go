@@ -35,14 +35,14 @@ func (s *Source) openPage(ctx context.Context, opts metav1.ListOptions, each Eac
 	} else {
 		s.lists[body.format].Reset(body)
 	}
-	page, err := s.readStream(s.lists[body.format], each)
+	page, err := s.readStream(s.lists[body.format], body.selected, each)
 	if err == nil {
 		err = s.checkShard(body.shard, s.lists[body.format].Meta().ShardSelector)
 	}
 	return page, err
 }
 
-func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
+func (s *Source) readStream(reader wire.ListReader, of *selected, each Each) (Page, error) {
 	kind, page := s.newKindCheck(), Page{}
 	for {
 		encoded, err := reader.Next()
@@ -70,6 +70,10 @@ func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
 		kind.proven = kind.proven || says && unreadable == nil
 		page.count(&it)
 		if s.leavesOut(&it) {
+			continue
+		}
+		if of != nil && unreadable == nil && of.leavesOut(&it) {
+			s.noteUnselected(&it, of)
 			continue
 		}
 		if err := each(it, unreadable); err != nil {
@@ -104,7 +108,7 @@ func (p *Page) lose(err error, each Each) error {
 
 // readList hands the objects of a list on, one by one and each with memory of
 // its own, so that none keeps the list.
-func (s *Source) readList(list runtime.Object, each Each) (Page, error) {
+func (s *Source) readList(list runtime.Object, of *selected, each Each) (Page, error) {
 	if list == nil {
 		return Page{}, fmt.Errorf("a list of %v is nil", s.Expected)
 	}
@@ -128,6 +132,10 @@ func (s *Source) readList(list runtime.Object, each Each) (Page, error) {
 		check.proven = check.proven || says && unreadable == nil
 		page.count(&it)
 		if s.leavesOut(&it) {
+			return nil
+		}
+		if unreadable == nil && of.leavesOut(&it) {
+			s.noteUnselected(&it, of)
 			return nil
 		}
 		return each(it, unreadable)

@@ -68,6 +68,8 @@ type Memory struct {
 	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
+	// unselected tells that it was reported that the server ignores a selector.
+	unselected atomic.Bool
 }
 
 // Source reads one resource. It belongs to one goroutine.
@@ -187,7 +189,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	if s.resource != nil {
 		return s.streamPage(ctx, opts, each)
 	}
-	list, err := s.listForeign(ctx, opts)
+	list, of, err := s.listForeign(ctx, opts)
 	if err != nil {
 		return Page{}, err
 	}
@@ -195,7 +197,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	if err := s.Turn.GoesOn(ctx); err != nil {
 		return Page{}, err
 	}
-	return s.readList(list, each)
+	return s.readList(list, of, each)
 }
 
 // leavesOut reports whether an object is not in the Shard. What could not be read, so that its key
