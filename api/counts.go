@@ -18,6 +18,9 @@ type Counts struct {
 	// compressed, if they were. It is without the bytes that HTTP and TLS add, and zero for a
 	// ListerWatcher that decodes.
 	ReceivedBytes int64
+	// Unselected is how often the server sent an object that does not match the selectors of the list
+	// or the watch, as far as labels, name and namespace show it. It is not delivered.
+	Unselected int64
 	// Restores is how often the server did not have the version that a watch went on from, or was
 	// of another cluster: it was restored from a backup, replaced, or lags by seconds.
 	Restores int64
@@ -91,6 +94,7 @@ func (c Counts) Plus(o Counts) Counts {
 		},
 		Listed:             c.Listed + o.Listed,
 		ReceivedBytes:      c.ReceivedBytes + o.ReceivedBytes,
+		Unselected:         c.Unselected + o.Unselected,
 		Restores:           c.Restores + o.Restores,
 		HandlerCalls:       c.HandlerCalls + o.HandlerCalls,
 		HandlerFailures:    c.HandlerFailures + o.HandlerFailures,

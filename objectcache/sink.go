@@ -324,7 +324,10 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 	if g.tombstones.Covers(it.Version) || !g.trust.Lost() && g.reading.show(kept, it.Version) {
 		return nil
 	}
-	known, told, _ := g.known(kept)
+	known, told, exists := g.known(kept)
+	if told && exists && kept == it.Key && !known.SameObject(it.Version) { // a Transform may rename objects to one key
+		return sink.Twice(it, known.UID)
+	}
 	if told && recency.Older(it.Version, known) {
 		return nil // a proxy repeats the events of a watch-list
 	}

@@ -22,17 +22,18 @@ func newKeySet(keys int) *keySet {
 
 func (s *keySet) hash(key string) uint64 { return max(1, maphash.String(s.seed, key)) }
 
-// add adds a key. It does not keep it.
-func (s *keySet) add(key string) {
+// add adds a key, and reports whether it is new. It does not keep it.
+func (s *keySet) add(key string) (isNew bool) {
 	hash := s.hash(key)
 	at := s.find(hash)
 	if s.places[at] == hash {
-		return
+		return false
 	}
 	s.places[at] = hash
 	if s.count++; s.count > len(s.places)/8*7 {
 		s.grow()
 	}
+	return true
 }
 
 func (s *keySet) has(key string) bool {

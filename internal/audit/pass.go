@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,11 +121,15 @@ func (p *pass) look(it Item) {
 	if p.first == "" {
 		p.first = strings.Clone(it.Key)
 	}
-	p.listed.add(it.Key)
+	again := !p.listed.add(it.Key)
 	if it.Unreadable {
 		return
 	}
-	if c := p.Informer.Compare(it.Key, it.Version); !c.SameVersion || !c.SameObject {
+	switch c := p.Informer.Compare(it.Key, it.Version); {
+	case again && c.SameVersion && c.SameObject:
+		p.suspects = slices.DeleteFunc(p.suspects, func(s suspect) bool { return s.key == it.Key })
+	case again: // the list has several objects of this name, and the first is a suspect or right
+	case !c.SameVersion || !c.SameObject:
 		p.suspects = append(p.suspects, suspect{strings.Clone(it.Key), cloned(it.Version)})
 	}
 }

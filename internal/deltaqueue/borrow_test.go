@@ -28,7 +28,7 @@ func TestShownKeepsNoKey(t *testing.T) {
 	table.Set("a/1", keytable.Version{ResourceVersion: "5"}, 0)
 	q.BeginGeneration()
 	lent := []byte("a/1")
-	q.Shown(unsafe.String(&lent[0], len(lent)), keytable.Version{ResourceVersion: "5", UID: "u"})
+	shown(q, unsafe.String(&lent[0], len(lent)), keytable.Version{ResourceVersion: "5", UID: "u"})
 	copy(lent, "b/2")
 	for key := range table.All() {
 		require.Equal(t, "a/1", key)

@@ -146,14 +146,18 @@ func (m *listModel) show(t *rapid.T) {
 	if l := m.newestOf(d.Key); l != nil {
 		skip = l.newest().Type != cache.Deleted && l.newest().Version == d.Version
 	}
-	if shown := m.q.Shown(d.Key, d.Version); shown != skip {
+	if !skip && !m.fits(d.Key) {
+		if m.q.Put(ended(), d) == nil {
+			t.Fatalf("Put of %v: there is no room", d)
+		}
+		return // and show it later
+	}
+	if shown := shown(m.q, d.Key, d.Version); shown != skip {
 		t.Fatalf("%v: shown is %v", d, shown)
 	}
 	if !skip {
-		if fits := m.fits(d.Key); (m.q.Put(ended(), d) == nil) != fits {
-			t.Fatalf("Put of %v: room is %v", d, fits)
-		} else if !fits {
-			return // and show it later
+		if err := m.q.Put(ended(), d); err != nil {
+			t.Fatalf("Put of %v: %v", d, err)
 		}
 		m.add(d)
 	}

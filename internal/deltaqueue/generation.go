@@ -51,42 +51,51 @@ func (q *Queue) BeginGeneration() {
 // end, or SkipUnchanged is set; or it is older than what this generation has told, as of
 // a proxy that repeats the events of a watch-list. Otherwise the object is to be
 // put, as Replaced. It keeps neither key nor version.
-func (q *Queue) Shown(key string, version keytable.Version) bool {
+//
+// Other, if it is not empty, is the UID of another object of this key that the
+// generation has shown before. It stays, and the object is not to be put.
+func (q *Queue) Shown(key string, version keytable.Version) (done bool, other types.UID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.generation.tombstones.Covers(version) {
-		return true
+		return true, ""
 	}
 	e := q.newest[key]
 	waits := e != nil && e.generation == q.generation.number
 	q.showEntriesLocked(e)
 	again, c := q.known.Show(key, version, q.generation.number, q.generation.since)
 	if e != nil {
-		return e.shows(version) || waits && recency.Older(version, e.Version)
+		if waits && !e.Deleted() && !e.Version.SameObject(version) {
+			return true, e.Version.UID
+		}
+		return e.shows(version) || waits && recency.Older(version, e.Version), ""
 	}
-	if c.Marked && !c.SameVersion {
-		if known, ok := q.known.Get(key); ok && recency.Older(version, known) {
-			return true
+	if c.Marked && !(c.SameVersion && c.SameObject) {
+		switch known, ok := q.known.Get(key); {
+		case ok && !known.SameObject(version):
+			return true, known.UID
+		case ok && !c.SameVersion && recency.Older(version, known):
+			return true, ""
 		}
 	}
 	if !c.SameVersion {
 		refused, in, exists := q.refusedLocked(key)
 		if exists && q.generation.isOn(in) && recency.Older(version, keytable.Version{ResourceVersion: refused}) {
-			return true
+			return true, ""
 		}
 	}
 	// A page, or all of a list, that was cut is read again: what was delivered from it
 	// already is not told again. A slow consumer would never get past what cuts it.
 	told := q.skipUnchanged || again
 	if !told || version.ResourceVersion == "" || !c.SameVersion || !c.SameObject {
-		return false
+		return false, ""
 	}
 	if !c.Identified && version.UID != "" { // loaded without its UID, which is adopted
 		version.ResourceVersion = strings.Clone(version.ResourceVersion)
 		version.UID = types.UID(strings.Clone(string(version.UID)))
 		q.known.Set(strings.Clone(key), version, q.generation.number) // another writer may have deleted it
 	}
-	return true
+	return true, ""
 }
 
 // Keep notes that the generation shows key, of an object that could not be read. It

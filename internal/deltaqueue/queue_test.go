@@ -18,6 +18,7 @@ import (
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -426,7 +427,7 @@ func TestPutWaitsForRoomInBytes(t *testing.T) {
 
 // show tells a queue of an object in a list, as its producer does.
 func show(ctx context.Context, q *deltaqueue.Queue, d deltaqueue.Delta) error {
-	if q.Shown(d.Key, d.Version) {
+	if shown(q, d.Key, d.Version) {
 		return nil
 	}
 	d.Type = cache.Replaced
@@ -593,4 +594,45 @@ func TestVersionOfAnEntry(t *testing.T) {
 	unversioned.Version = keytable.Version{}
 	put(t, q, unversioned)
 	require.Zero(t, take(t, q).Version)
+}
+
+// shown is Queue.Shown for objects of one UID.
+func shown(q *deltaqueue.Queue, key string, v keytable.Version) bool {
+	done, _ := q.Shown(key, v)
+	return done
+}
+
+// A generation that shows two objects of one key keeps the first.
+func TestGenerationKeepsTheFirstOfTwoObjectsOfAKey(t *testing.T) {
+	one, two := keytable.Version{ResourceVersion: "7", UID: "u1"}, keytable.Version{ResourceVersion: "8", UID: "u2"}
+	q := deltaqueue.New(deltaqueue.Options{Known: &known.Versions{}, SkipUnchanged: true})
+	show := func(v keytable.Version) (done bool, other types.UID) { return q.Shown("k", v) }
+	q.BeginGeneration()
+	done, other := show(one)
+	require.False(t, done)
+	require.Empty(t, other)
+	require.NoError(t, q.Put(t.Context(), deltaqueue.Delta{Type: cache.Replaced, Key: "k", Version: one, Object: "one"}))
+	done, other = show(two)
+	require.True(t, done)
+	require.EqualValues(t, "u1", other, "it waits")
+	e, err := q.Take(t.Context())
+	require.NoError(t, err)
+	_, other = show(two)
+	require.EqualValues(t, "u1", other, "it is taken")
+	q.Done(e)
+	_, other = show(two)
+	require.EqualValues(t, "u1", other, "it is acknowledged")
+	done, other = show(one)
+	require.True(t, done)
+	require.Empty(t, other)
+
+	require.NoError(t, q.Put(t.Context(), deltaqueue.Delta{Type: cache.Deleted, Key: "k", Version: one, Object: "one"}))
+	done, other = show(two)
+	require.False(t, done, "the first was deleted while the list was read")
+	require.Empty(t, other)
+
+	q.BeginGeneration()
+	done, other = show(two)
+	require.False(t, done)
+	require.Empty(t, other, "another generation")
 }

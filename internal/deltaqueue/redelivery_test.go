@@ -161,7 +161,7 @@ func TestRedeliveryWaits(t *testing.T) {
 		q.BeginGeneration()
 		e, err := q.Take(t.Context())
 		require.NoError(t, err)
-		q.Shown(e.Key, version("7"))
+		shown(q, e.Key, version("7"))
 		q.Done(e)
 		synctest.Wait()
 		require.Equal(t, 64, put)

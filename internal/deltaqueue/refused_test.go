@@ -88,7 +88,7 @@ func TestRefusedBeforeTheServerWentBack(t *testing.T) {
 	q.Observed(rv.At("8"), 0)
 	bury(t, q, v)
 	q.BeginGeneration()
-	require.False(t, q.Shown("k", version("6")))
+	require.False(t, shown(q, "k", version("6")))
 	q.Listed("6") // what was shown could not be read, so that nothing was put
 	q.EndGeneration()
 	require.False(t, q.Stale(delta(cache.Updated, "k", "7")))
@@ -105,10 +105,10 @@ func TestOlderThanRefusedOfAGeneration(t *testing.T) {
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "7")))
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "8")))
 	bury(t, q, v)
-	require.True(t, q.Shown("k", version("7")))
-	require.False(t, q.Shown("k", version("8")))
-	require.False(t, q.Shown("k", version("9")))
+	require.True(t, shown(q, "k", version("7")))
+	require.False(t, shown(q, "k", version("8")))
+	require.False(t, shown(q, "k", version("9")))
 	require.True(t, q.Stale(delta(cache.Updated, "k", "7")))
 	q.BeginGeneration()
-	require.False(t, q.Shown("k", version("7")))
+	require.False(t, shown(q, "k", version("7")))
 }

@@ -47,17 +47,17 @@ func TestStaleInEachState(t *testing.T) {
 		"the server went back, and lists the key": {want: true, then: func(t *testing.T, q *deltaqueue.Queue) {
 			wentBack(t, q)
 			q.BeginGeneration()
-			q.Shown("k", version("7"))
+			shown(q, "k", version("7"))
 		}},
 		"the server went back, and lists other keys": {then: func(t *testing.T, q *deltaqueue.Queue) {
 			wentBack(t, q)
 			q.BeginGeneration()
-			q.Shown("other", version("7"))
+			shown(q, "other", version("7"))
 		}},
 		"the server went back, and has listed the key": {then: func(t *testing.T, q *deltaqueue.Queue) {
 			wentBack(t, q)
 			q.BeginGeneration()
-			q.Shown("k", version("7"))
+			shown(q, "k", version("7"))
 			q.EndGeneration()
 		}},
 		"the server went back, and lists a key that waits": {want: true, then: func(t *testing.T, q *deltaqueue.Queue) {
@@ -94,7 +94,7 @@ func deleteObject(t *testing.T, q *deltaqueue.Queue) {
 func TestShownInEachState(t *testing.T) {
 	skip := deltaqueue.Options{SkipUnchanged: true}
 	shows := func(rv string) func(*testing.T, *deltaqueue.Queue) {
-		return func(_ *testing.T, q *deltaqueue.Queue) { q.Shown("k", version(rv)) }
+		return func(_ *testing.T, q *deltaqueue.Queue) { shown(q, "k", version(rv)) }
 	}
 	waits := func(rv string) func(*testing.T, *deltaqueue.Queue) {
 		return func(t *testing.T, q *deltaqueue.Queue) { put(t, q, delta(cache.Replaced, "k", rv)) }
@@ -124,13 +124,13 @@ func TestShownInEachState(t *testing.T) {
 		"older, and not shown":      {situation{}, "k", version("6")},
 		"shown again by the next list, as this one was cut": {
 			situation{want: true, then: func(t *testing.T, q *deltaqueue.Queue) {
-				q.Shown("k", version("7"))
+				shown(q, "k", version("7"))
 				q.BeginGeneration()
 			}}, "k", version("7"),
 		},
 		"shown again by the next list": {
 			situation{then: func(t *testing.T, q *deltaqueue.Queue) {
-				q.Shown("k", version("7"))
+				shown(q, "k", version("7"))
 				q.EndGeneration()
 				q.BeginGeneration()
 			}}, "k", version("7"),
@@ -158,7 +158,7 @@ func TestShownInEachState(t *testing.T) {
 				begin(t, q)
 			}
 		}
-		require.Equal(t, c.want, c.queue(t).Shown(c.key, c.shown), name)
+		require.Equal(t, c.want, shown(c.queue(t), c.key, c.shown), name)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestShownAdoptsTheUID(t *testing.T) {
 	q, known := newQueue(deltaqueue.Options{SkipUnchanged: true})
 	known.Set("k", keytable.Version{ResourceVersion: "7"}, 0)
 	q.BeginGeneration()
-	require.True(t, q.Shown("k", version("7")))
+	require.True(t, shown(q, "k", version("7")))
 	v, _ := known.Get("k")
 	require.Equal(t, version("7"), v)
 }

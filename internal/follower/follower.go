@@ -32,8 +32,9 @@ type Follower struct {
 	state listwatch.State
 	next  listwatch.Step
 	// pace is nil until something has to wait.
-	pace *listwatch.Pace
-	pass pass
+	pace    *listwatch.Pace
+	pass    pass
+	doubles doubles
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
 	opened opening

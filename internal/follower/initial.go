@@ -134,6 +134,7 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 			return ended(listwatch.NoWatchList, index), c.Unreadable
 		case c.Event == watch.Added || c.Unreadable != nil:
 			f.show(ctx, c.Item, c.Unreadable)
+		case f.passesOver(&c):
 		default: // a change while the set is read comes between its objects
 			if _, unreadable := f.put(ctx, &c); unreadable {
 				f.pass.keep(c.Item.Key)

@@ -46,12 +46,17 @@ func (f *Follower) show(ctx context.Context, it object.Item, unreadable error) {
 	if unreadable != nil {
 		f.Report.Skip(it.Unreadable(unreadable))
 		f.pass.keep(it.Key)
+		f.doubles.unread(it.Key)
+		return
+	}
+	if kept, out := f.doubles.leavesOut(&it); out {
+		f.leaveOut(it, kept, false)
 		return
 	}
 	f.Source.Turn.Busy()
 	err := f.pass.generation.Show(ctx, it)
 	f.Source.Turn.Idle()
-	if err != nil && f.refused(ctx, err) {
+	if err != nil && !f.double(it, err) && f.refused(ctx, err) {
 		f.pass.keep(it.Key)
 	}
 }
@@ -68,6 +73,7 @@ func (p *pass) keep(key string) {
 
 // complete ends the generation, which was read to its end.
 func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
+	f.endDoubles(ctx, &f.pass)
 	ended := f.pass
 	f.pass = pass{}
 	f.Source.Rest()
@@ -98,6 +104,7 @@ func (f *Follower) abandon() {
 	f.Source.Rest()
 	if f.pass.generation != nil {
 		f.pass.generation.Abandon()
+		f.doubles.abandon()
 	}
 	f.pass = pass{}
 }

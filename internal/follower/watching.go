@@ -261,6 +261,12 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 		w.advance(c.Bookmark, c)
 	default:
 		resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
+		other, ended := w.doubles.takes(c)
+		if other {
+			w.advance(resourceVersion, c)
+			return
+		}
+		w.at.Lost = w.at.Lost || ended
 		verdict, _ := w.put(ctx, c)
 		if !verdict.IsStale() && ctx.Err() == nil { // what was not put must not move the resource version on
 			w.advance(resourceVersion, c)

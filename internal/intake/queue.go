@@ -102,7 +102,10 @@ type queueGeneration struct {
 }
 
 func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
-	shown := g.queue.Shown(it.Key, it.Version)
+	shown, other := g.queue.Shown(it.Key, it.Version)
+	if other != "" {
+		return sink.Twice(it, other)
+	}
 	if shown && g.Extra == nil { // the ExtraStore has unchanged objects too
 		return nil
 	}

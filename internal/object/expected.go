@@ -118,6 +118,18 @@ func (e Expected) ItemKind() string {
 	return e.kind.Kind
 }
 
+// ItemType returns the kind that an object of this type has, and its version where the example says
+// that. Both are empty where the objects may be of any kind.
+func (e Expected) ItemType() metav1.TypeMeta {
+	if e.Partial() {
+		return metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"}
+	}
+	if e.anyKind() {
+		return metav1.TypeMeta{}
+	}
+	return metav1.TypeMeta{APIVersion: e.kind.APIVersion, Kind: e.ItemKind()}
+}
+
 var partialType = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 
 var unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()

@@ -39,13 +39,15 @@ const (
 // counters are the Counts of an informer that are written as it goes. Each is written by an atomic
 // add or store.
 type counters struct {
-	events   [eventTypes]atomic.Int64
-	listed   atomic.Int64
-	received atomic.Int64
-	lists    [Failed + 1]atomic.Uint32
-	watches  [reasons - Failed]atomic.Uint32 // from Failed on
-	restores atomic.Uint32
-	saves    atomic.Uint32
+	events [eventTypes]atomic.Int64
+	listed atomic.Int64
+	// unselected is rare.
+	unselected atomic.Int64
+	received   atomic.Int64
+	lists      [Failed + 1]atomic.Uint32
+	watches    [reasons - Failed]atomic.Uint32 // from Failed on
+	restores   atomic.Uint32
+	saves      atomic.Uint32
 	// saving is the duration of the newest save.
 	saving atomic.Int64
 	// syncing is the time to sync, zero before that.
@@ -62,6 +64,9 @@ func (p *Progress) CountWatch(why Reason) { p.counters.watches[max(why, Failed)-
 
 // CountListed counts objects of a list.
 func (p *Progress) CountListed(objects int64) { p.counters.listed.Add(objects) }
+
+// CountUnselected counts an object that the server has sent although it was not selected.
+func (p *Progress) CountUnselected() { p.counters.unselected.Add(1) }
 
 // CountReceived counts bytes that came from the server.
 func (p *Progress) CountReceived(bytes int) {
@@ -111,6 +116,7 @@ func (c *counters) counts() api.Counts {
 		Events:             api.EventCounts{Added: c.events[added].Load(), Modified: c.events[modified].Load(), Deleted: c.events[deleted].Load(), Bookmarks: c.events[bookmark].Load()},
 		Listed:             c.listed.Load(),
 		ReceivedBytes:      c.received.Load(),
+		Unselected:         c.unselected.Load(),
 		Restores:           int64(c.restores.Load()),
 		TimeToSync:         time.Duration(c.syncing.Load()),
 		CheckpointSaves:    int64(c.saves.Load()),

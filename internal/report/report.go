@@ -27,6 +27,16 @@ func (r *Report) FailHandling(err error) {
 	r.Handler(err)
 }
 
+// LeaveOut counts an item that is not delivered, although it could be read. It is no gap. Only the
+// first one for a reason is reported.
+func (r *Report) LeaveOut(err error, first bool) {
+	err = redact.Error(err)
+	r.skipped(err)
+	if first {
+		r.Fail(err)
+	}
+}
+
 // Skip counts and reports an item that could not be read. It is a gap.
 func (r *Report) Skip(err error) {
 	r.Gaps.Add()

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Request says how a list or a watch is read, beside its options.
@@ -34,6 +36,8 @@ type Body struct {
 	Wide bool
 	// HTTP2 tells that the answer shares a connection with others, by HTTP/2.
 	HTTP2 bool
+	// Options are those that the server was asked with.
+	Options metav1.ListOptions
 	// Zipped is nil unless the answer comes compressed. It is what decompresses it, below the
 	// ReadCloser.
 	Zipped *Zipped

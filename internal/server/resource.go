@@ -154,7 +154,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 		return nil, r.explain(e.withDelay(err))
 	}
 	e.forgetHead()
-	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost}, nil
+	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost, Options: opts}, nil
 }
 
 // HeadPatience is how long the head of a list may take, zero if the client's configuration has no

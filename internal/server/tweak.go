@@ -99,6 +99,11 @@ func InPlaceOf(other cache.ListerWatcher, lw cache.ListerWatcherWithContext) Fil
 	return Filtered{lw, f.tweaks}
 }
 
+// Tweaked returns what f asks, and with which options.
+func (f Filtered) Tweaked(opts metav1.ListOptions) (cache.ListerWatcherWithContext, metav1.ListOptions) {
+	return f.lw, f.tweaks.apply(opts)
+}
+
 // Selection returns the selectors of a list. The rest of the source is not known.
 func (f Filtered) Selection() checkpoint.Source {
 	return selection(f.tweaks.apply(metav1.ListOptions{}))

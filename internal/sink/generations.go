@@ -29,6 +29,9 @@ func (g *gathered) Show(_ context.Context, it object.Item) error {
 	}
 	g.unread.Delete(it.Key)
 	if place, again := g.places[it.Key]; again {
+		if shown, err := object.Version(g.objects[place]); err == nil && !shown.SameObject(it.Version) {
+			return Twice(it, shown.UID)
+		}
 		g.objects[place] = it.Object
 		return nil
 	}
@@ -99,6 +102,9 @@ func (g *streamed) Show(_ context.Context, it object.Item) error {
 	it, err := it.Owned()
 	if err != nil {
 		return err
+	}
+	if shown := g.shown[it.Key]; !it.Version.SameObject(keytable.Version{UID: shown}) {
+		return Twice(it, shown)
 	}
 	g.shown[it.Key] = it.Version.UID
 	return report.OfStore("Add", it.Key, g.store.Add(it.Object))

@@ -25,13 +25,15 @@ type channelFeed struct {
 	watch  watch.Interface
 	cancel func()
 	quiet  *silence
+	// selected is what it was asked to select, nil for everything.
+	selected *selected
 	// arrivals counts events in place of bytes.
 	arrivals arrivals
 }
 
 func (s *Source) openChannel(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
 	opened := moment.Now()
-	w, cancel, err := s.watchForeign(ctx, opts)
+	w, of, cancel, err := s.watchForeign(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +42,7 @@ func (s *Source) openChannel(ctx context.Context, opts metav1.ListOptions, patie
 		return nil, errors.New("the watch is nil")
 	}
 	s.heard(time.Now())
-	return &channelFeed{source: s, watch: w, cancel: cancel, quiet: newSilence(patience), arrivals: arrivals{opened: opened}}, nil
+	return &channelFeed{source: s, watch: w, selected: of, cancel: cancel, quiet: newSilence(patience), arrivals: arrivals{opened: opened}}, nil
 }
 
 func (f *channelFeed) Expect(patience time.Duration) { f.quiet.expect(patience) }
@@ -92,6 +94,7 @@ func (f *channelFeed) take(event watch.Event, to *Change) error {
 	case watch.Added, watch.Modified, watch.Deleted:
 		to.Item, to.Unreadable = f.source.readDecoded(event.Object, object.Place{})
 		to.Outside = f.source.leavesOut(&to.Item)
+		f.source.selectChange(to, f.selected, false)
 	default:
 		to.Unreadable = fmt.Errorf("unknown event type %q", event.Type)
 	}

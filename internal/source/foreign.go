@@ -12,6 +12,7 @@ import (
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 const (
@@ -123,29 +124,54 @@ func (s *Source) callPatience() time.Duration {
 	return s.Patience.or(callPatience)
 }
 
+// answer is what a ListerWatcher of others has returned, and what it was asked to select.
+type answer[T any] struct {
+	value T
+	of    *selected
+}
+
+// tweaked returns whom to ask, and with which options.
+func (s *Source) tweaked(opts metav1.ListOptions) (cache.ListerWatcherWithContext, metav1.ListOptions) {
+	if f, ok := s.ListerWatcher.(server.Filtered); ok {
+		return f.Tweaked(opts)
+	}
+	return s.ListerWatcher, opts
+}
+
 // listForeign lists with a ListerWatcher of others.
-func (s *Source) listForeign(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	list, cancel, err := foreignCall[runtime.Object]{
+func (s *Source) listForeign(ctx context.Context, opts metav1.ListOptions) (runtime.Object, *selected, error) {
+	list, cancel, err := foreignCall[answer[runtime.Object]]{
 		Source: s, method: "List",
-		call:    func(ctx context.Context) (runtime.Object, error) { return s.ListerWatcher.ListWithContext(ctx, opts) },
-		discard: func(runtime.Object) {},
+		call: func(ctx context.Context) (a answer[runtime.Object], err error) {
+			lw, opts := s.tweaked(opts)
+			a.of = selectedBy(opts)
+			a.value, err = lw.ListWithContext(ctx, opts)
+			return a, err
+		},
+		discard: func(answer[runtime.Object]) {},
 	}.do(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cancel()
-	return list, nil
+	return list.value, list.of, nil
 }
 
 // watchForeign watches with a ListerWatcher of others, until cancel is called.
-func (s *Source) watchForeign(ctx context.Context, opts metav1.ListOptions) (w watch.Interface, cancel func(), err error) {
-	return foreignCall[watch.Interface]{
+func (s *Source) watchForeign(ctx context.Context, opts metav1.ListOptions) (w watch.Interface, of *selected, cancel func(), err error) {
+	opened, cancel, err := foreignCall[answer[watch.Interface]]{
 		Source: s, method: "Watch",
-		call: func(ctx context.Context) (watch.Interface, error) { return s.ListerWatcher.WatchWithContext(ctx, opts) },
-		discard: func(w watch.Interface) {
-			if w != nil {
-				w.Stop()
+		call: func(ctx context.Context) (a answer[watch.Interface], err error) {
+			lw, opts := s.tweaked(opts)
+			a.of = selectedBy(opts)
+			a.value, err = lw.WatchWithContext(ctx, opts)
+			return a, err
+		},
+		discard: func(a answer[watch.Interface]) {
+			if a.value != nil {
+				a.value.Stop()
 			}
 		},
 	}.do(ctx)
+	return opened.value, opened.of, cancel, err
 }

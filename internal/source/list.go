@@ -15,8 +15,17 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// streamPage reads a page off its body, object by object.
+// streamPage reads a page off its body, object by object. A page that says only after its items of
+// which kind they are is asked for again, once.
 func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
+	page, err := s.openPage(ctx, opts, each)
+	if errors.Is(err, errLateKind) {
+		page, err = s.openPage(ctx, opts, each)
+	}
+	return page, err
+}
+
+func (s *Source) openPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
 	patience := s.Patience.List()
 	body, err := s.open(ctx, opts, s.headPatience(patience))
 	if err != nil {
@@ -29,7 +38,7 @@ func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each E
 	} else {
 		s.lists[body.format].Reset(body)
 	}
-	page, err := s.readStream(s.lists[body.format], each)
+	page, err := s.readStream(s.lists[body.format], body.selected, each)
 	if err == nil {
 		err = s.checkShard(body.shard, s.lists[body.format].Meta().ShardSelector)
 	}
@@ -44,7 +53,7 @@ func (s *Source) headPatience(patience time.Duration) time.Duration {
 	return patience
 }
 
-func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
+func (s *Source) readStream(reader wire.ListReader, of *selected, each Each) (Page, error) {
 	kind, page := s.newKindCheck(), Page{}
 	for {
 		encoded, err := reader.Next()
@@ -63,10 +72,19 @@ func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
 		if err := kind.item(m.Kind, says); err != nil {
 			return page, err
 		}
-		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, object.Place{Index: encoded.Index})
+		listed := s.listedType(m)
+		if listed.Kind == "" && !says && !kind.proven && !s.Memory.late.mixed.Load() {
+			page.Objects++
+			return page, s.readLateKind(reader, &kind)
+		}
+		it, unreadable := s.readLent(encoded, listed, object.Place{Index: encoded.Index})
 		kind.proven = kind.proven || says && unreadable == nil
 		page.count(&it)
 		if s.leavesOut(&it) {
+			continue
+		}
+		if of != nil && unreadable == nil && of.leavesOut(&it) {
+			s.noteUnselected(&it, of)
 			continue
 		}
 		if err := each(it, unreadable); err != nil {
@@ -75,10 +93,13 @@ func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
 	}
 }
 
+// errNoKind says that an answer does not say that it is a list.
+var errNoKind = errors.New("the answer has items but no kind")
+
 // endOfStream checks that what was read to its end was a list.
 func (p *Page) endOfStream(m wire.ListMeta, kind *kindCheck) error {
 	if m.Kind == "" {
-		return errors.New("the answer has items but no kind")
+		return errNoKind
 	}
 	p.ResourceVersion, p.Continue = m.ResourceVersion, m.Continue
 	return kind.end(m.Kind)
@@ -98,7 +119,7 @@ func (p *Page) lose(err error, each Each) error {
 
 // readList hands the objects of a list on, one by one and each with memory of
 // its own, so that none keeps the list.
-func (s *Source) readList(list runtime.Object, each Each) (Page, error) {
+func (s *Source) readList(list runtime.Object, of *selected, each Each) (Page, error) {
 	if list == nil {
 		return Page{}, fmt.Errorf("a list of %v is nil", s.Expected)
 	}
@@ -122,6 +143,10 @@ func (s *Source) readList(list runtime.Object, each Each) (Page, error) {
 		check.proven = check.proven || says && unreadable == nil
 		page.count(&it)
 		if s.leavesOut(&it) {
+			return nil
+		}
+		if unreadable == nil && of.leavesOut(&it) {
+			s.noteUnselected(&it, of)
 			return nil
 		}
 		return each(it, unreadable)

@@ -41,6 +41,7 @@ func NewMetadata(resource *server.Resource, of api.Shard, learnt *Memory, pageSi
 	m.expected = object.Expect(&metav1.PartialObjectMetadata{}, "", object.Public{})
 	m.form = m.expected.Form(true, nil)
 	m.memory.lists.learn(learnt.lists.known())
+	m.memory.unselected.Store(true) // the informer reports it
 	m.report.Handler = fail
 	m.all = m.of(m.resource)
 	return m

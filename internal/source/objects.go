@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/listwatch"
-	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
 )
@@ -19,7 +17,6 @@ import (
 // Objects lists the objects of a ListerWatcher again, for a redelivery. It belongs to one goroutine.
 type Objects struct {
 	options  Options
-	selector labels.Selector
 	pageSize int64
 	all      *Source
 	first    wait.Backoff
@@ -31,14 +28,14 @@ type Objects struct {
 // pageSize, if that is set. Failed requests wait as custom says, or as long as by default, and fail
 // is called with errors that no call returns.
 func NewObjects(o Options, selector string, pageSize int64, custom *wait.Backoff, fail func(error)) (*Objects, error) {
-	selects, err := labels.Parse(selector)
-	if err != nil {
+	if _, err := labels.Parse(selector); err != nil {
 		return nil, err
 	}
 	memory := &Memory{}
 	memory.lists.learn(o.Memory.lists.known())
+	memory.unselected.Store(true) // the informer reports it
 	o.Memory, o.Shared, o.Here, o.Budget, o.Report = memory, nil, nil, nil, &report.Report{Handler: fail}
-	s := &Objects{options: o, selector: selects, pageSize: pageSize, first: backoff.OrDefault(custom)}
+	s := &Objects{options: o, pageSize: pageSize, first: backoff.OrDefault(custom)}
 	s.next = s.first
 	s.all = s.of(server.Selecting(selector))
 	return s, nil
@@ -58,12 +55,7 @@ func (s *Objects) Page(ctx context.Context, token string, limit int64, each Each
 	if s.pageSize > 0 {
 		limit = min(limit, s.pageSize)
 	}
-	return s.all.Page(ctx, metav1.ListOptions{Limit: limit, Continue: token}, func(it object.Item, unreadable error) error {
-		if !s.selects(it) { // a ListerWatcher of others may select nothing
-			return nil
-		}
-		return each(it, unreadable)
-	})
+	return s.all.Page(ctx, metav1.ListOptions{Limit: limit, Continue: token}, each)
 }
 
 // Ask lists the object of a key.
@@ -83,13 +75,4 @@ func (s *Objects) Rest(ctx context.Context, err error, brought bool) error {
 	}
 	s.all.AwaitServer(ctx, pause, err)
 	return context.Cause(ctx)
-}
-
-// selects reports whether the labels of an object are selected, if they are known here.
-func (s *Objects) selects(it object.Item) bool {
-	if it.Object == nil || s.selector.Empty() {
-		return true
-	}
-	accessor, err := meta.Accessor(it.Object)
-	return err != nil || s.selector.Matches(labels.Set(accessor.GetLabels()))
 }

@@ -64,6 +64,7 @@ type Options struct {
 // knows nothing.
 type Memory struct {
 	lists listMemory
+	late  lateKinds
 	// leftBehind counts the calls that hang, and that no Source waits for any more.
 	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
@@ -72,6 +73,8 @@ type Memory struct {
 	shared atomic.Bool
 	// resume is why watches of a ListerWatcher of others do not go on from a version; nil if they do.
 	resume atomic.Pointer[resumeFailure]
+	// unselected tells that it was reported that the server ignores a selector.
+	unselected atomic.Bool
 }
 
 // resumeFailure is why a watch did not go on from a version.
@@ -203,7 +206,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	if s.resource != nil {
 		return s.streamPage(ctx, opts, each)
 	}
-	list, err := s.listForeign(ctx, opts)
+	list, of, err := s.listForeign(ctx, opts)
 	if err != nil {
 		return Page{}, err
 	}
@@ -211,7 +214,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	if err := s.Turn.GoesOn(ctx); err != nil {
 		return Page{}, err
 	}
-	return s.readList(list, each)
+	return s.readList(list, of, each)
 }
 
 // leavesOut reports whether an object is not in the Shard. What could not be read, so that its key

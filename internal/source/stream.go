@@ -51,6 +51,8 @@ type stream struct {
 	// one.
 	list   *budget.List
 	window wideWindow
+	// selected is what the server was asked to select, nil for everything.
+	selected *selected
 	// shard is the shardSelector that the server was asked with.
 	shard  string
 	timer  *time.Timer
@@ -94,7 +96,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	}
 	s.heard(time.Now())
 	b.ReadCloser, b.http2, b.zipped, b.lost = body.ReadCloser, body.HTTP2, body.Zipped, body.Lost
-	s.over = body.Over
+	s.over, b.selected = body.Over, selectedBy(body.Options)
 	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
 	}

@@ -18,8 +18,8 @@ type wireFeed struct {
 	source *Source
 	body   *stream
 	reader wire.WatchReader
-	// objects tells that it has shown some.
-	objects bool
+	// objects tells that it has shown some, and begins that its initial events have not ended.
+	objects, begins bool
 	// initial is how many bytes the initial events took, zero until they have ended.
 	initial int
 }
@@ -33,7 +33,7 @@ func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience
 	if err != nil {
 		return nil, err
 	}
-	return &wireFeed{source: s, body: body, reader: wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})}, nil
+	return &wireFeed{source: s, body: body, begins: startsWithObjects(opts), reader: wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})}, nil
 }
 
 func (f *wireFeed) Expect(patience time.Duration) { f.body.expect(patience) }
@@ -109,6 +109,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 	case watch.Bookmark:
 		to.Bookmark, to.InitialEnd = string(event.ResourceVersion), event.InitialEventsEnd
 		if to.InitialEnd {
+			f.begins = false
 			f.initial = f.body.bytes
 			f.body.arrivals.behind() // what has happened meanwhile
 			check := f.source.newKindCheck()
@@ -119,6 +120,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 		f.objects = true
 		to.Item, to.Unreadable = f.source.readEvent(event.Item)
 		to.Outside = f.source.leavesOut(&to.Item)
+		f.source.selectChange(to, f.body.selected, f.begins)
 	}
 	to.Current = f.body.arrivals.proven(event.Type == watch.Bookmark, f.reader.Unread())
 	return nil

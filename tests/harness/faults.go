@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing/synctest"
 	"time"
@@ -186,5 +189,33 @@ func Answering(contentType, body string) func(http.Handler) http.Handler {
 	return AnswerOnce(list, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write([]byte(body))
+	})
+}
+
+// SortKeys is a proxy that decodes the lists of a server and encodes them again, so that their keys
+// are sorted: apiVersion, items, kind, metadata.
+func SortKeys(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if IsWatch(r) {
+			server.ServeHTTP(w, r)
+			return
+		}
+		r = r.Clone(r.Context())
+		r.Header.Del("Accept-Encoding")
+		media := strings.Split(r.Header.Get("Accept"), ",")
+		r.Header.Set("Accept", strings.Join(slices.DeleteFunc(media, func(m string) bool { return strings.Contains(m, "protobuf") }), ","))
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, r)
+		var decoded map[string]interface{}
+		text := answer.Body.Bytes()
+		if err := json.Unmarshal(text, &decoded); err == nil {
+			text, _ = json.Marshal(decoded)
+		}
+		for name, values := range answer.Header() {
+			w.Header()[name] = values
+		}
+		w.Header().Del("Content-Length")
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(text)
 	})
 }

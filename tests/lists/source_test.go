@@ -178,19 +178,6 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 	})
 }
 
-// What is not known while an item is read cannot be made up for: an item that
-// says no kind, before the list says one.
-func TestItemsBeforeTheirKind(t *testing.T) {
-	body := `{"items":[` + harness.PodJSON("1", "") + `],"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`
-	harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
-		var r harness.Recorder
-		var f harness.Failures
-		harness.Settled(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
-		require.Empty(t, r.Events())
-		require.ErrorContains(t, f.Errors()[0], "says its kind")
-	})
-}
-
 // A page that was cut and read again reaches a plain store once.
 func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
 	wasCut := false
