@@ -147,14 +147,15 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 }
 
 // knows reports whether the reader has an event from elsewhere. A bookmark of the version
-// where he is shows that the watch is alive.
+// where it is shows that the watch is alive, and one from before its watch that the server has gone
+// back.
 func (r *Tap[T]) knows(e Event[T]) bool {
 	if !e.Bookmark && (r.repeated.take(e.ResourceVersion) || r.joined.take(e.ResourceVersion)) {
 		return true
 	}
 	switch rv.Compare(e.ResourceVersion, r.after) {
 	case rv.Older:
-		return true
+		return !e.Bookmark || r.trunk == nil || rv.Compare(e.ResourceVersion, r.trunk.began) != rv.Older
 	case rv.Same:
 		return !e.Bookmark
 	}

@@ -36,6 +36,7 @@ type watching struct {
 	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
 	unconfirm func()
 	quiet     quiet
+	own       ownStore
 	began     time.Time
 	events    int
 	ordered   bool
@@ -103,6 +104,7 @@ func (w *watching) conclude(err error) error {
 		w.outcome.Lasted = time.Since(w.began)
 	}
 	w.noteCut()
+	w.noteBookmarks()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
 	return err
@@ -153,6 +155,12 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
+	if w.at.Silent {
+		w.at.Silent = false
+		if over, err := w.askOwn(ctx); over {
+			return true, err
+		}
+	}
 	if w.relist.begin(w.feed) {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	}
@@ -197,7 +205,7 @@ func (w *watching) handle(ctx context.Context, c *source.Change, err error) (ove
 	if ctx.Err() != nil {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err())
 	}
-	return false, nil
+	return w.noteOwn(ctx, c)
 }
 
 func isStall(err error) bool {
