@@ -141,6 +141,8 @@ func TestStoreOfTheResourceGoesBack(t *testing.T) {
 						require.NoError(t, err)
 					}
 					all, status := begin(t, w)
+					time.Sleep(time.Minute)
+					w.CloseClientConnections()  // the cluster becomes known
 					time.Sleep(3 * time.Minute) // bookmarks have come
 					backup := s.pods.Backup()
 					for n := range 50 {
