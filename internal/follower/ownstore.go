@@ -9,14 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
-	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/source"
 )
-
-// askOwnEvery is the least time between two questions of a watch to its resource.
-const askOwnEvery = time.Minute
 
 // ownStore notices that a resource was restored from a backup whose etcd, and versions, are its own.
 // The namespace kube-system does not tell that, and the watch goes on from a version of the future: its
@@ -24,28 +20,23 @@ const askOwnEvery = time.Minute
 type ownStore struct {
 	// bookmarks tells that the watch has had a bookmark.
 	bookmarks bool
-	// settled tells that the resource has answered, and next is when it may be asked again if it has not.
+	// settled tells that the resource has answered.
 	settled bool
-	next    moment.Moment
 }
 
 // note notes a change, and reports whether the resource is to be asked: a bookmark is older than what
 // the watch began from.
-func (o *ownStore) note(c *source.Change, began string, now moment.Moment) (asks bool) {
+func (o *ownStore) note(c *source.Change, began string) (asks bool) {
 	if c.Event != watch.Bookmark || c.Unreadable != nil {
 		return false
 	}
 	o.bookmarks = true
-	if o.settled || now < o.next || rv.Compare(c.Bookmark, began) != rv.Older {
-		return false
-	}
-	o.next = now + moment.Moment(askOwnEvery)
-	return true
+	return !o.settled && rv.Compare(c.Bookmark, began) == rv.Older
 }
 
 // noteOwn notes a change, and asks the resource if the change raises doubt.
 func (w *watching) noteOwn(ctx context.Context, c *source.Change) (over bool, err error) {
-	if began := w.state.(listwatch.Watching).ResourceVersion; !w.own.note(c, began, moment.Now()) {
+	if began := w.state.(listwatch.Watching).ResourceVersion; !w.own.note(c, began) {
 		return false, nil
 	}
 	return w.askOwn(ctx)

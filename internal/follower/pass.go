@@ -16,10 +16,10 @@ type pass struct {
 	generation sink.Generation
 	// partial tells that the generation has an object whose key is not known.
 	partial bool
-	// shown is the resource version that the shared watches had come to when the generation began.
-	shown string
 	// objects tells that it has shown some.
 	objects bool
+	// shown is the resource version that the shared watches had come to when the generation began.
+	shown string
 	// asked is when the first request of the generation was sent, zero if what it shows may be
 	// older than that.
 	asked moment.Moment

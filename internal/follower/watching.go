@@ -36,12 +36,12 @@ type watching struct {
 	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
 	unconfirm func()
 	quiet     quiet
-	own       ownStore
 	began     time.Time
 	events    int
 	ordered   bool
 	// moved tells that an event could be read.
 	moved bool
+	own   ownStore
 	// outcome is what ended the watch; nil until then.
 	outcome *listwatch.Outcome
 }

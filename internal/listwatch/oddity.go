@@ -8,7 +8,7 @@ import (
 
 // Oddity is what speaks against the resource version of a complete set, where another one is known.
 // A set that is odd deletes nothing until the server says that it has gone back, or insists.
-type Oddity int
+type Oddity int8
 
 const (
 	// Plain is a resource version that is not older than what is known, as far as both have an order.

@@ -32,9 +32,9 @@ type listMemory struct {
 	// kind is that of the last list with objects, empty before the first, and where it was
 	// anyList.
 	kind string
-	// odd counts the odd lists in a row, and believed is what the server was believed in the end. A
+	// odd counts the odd lists in a row, nil for none, and believed is what the server was believed in the end. A
 	// watch-list says nothing of lists: its mark may have a version where they have none.
-	odd      listwatch.Insistence
+	odd      *listwatch.Insistence
 	believed listwatch.Oddity
 }
 
@@ -67,11 +67,17 @@ func (m *listMemory) heard(odd listwatch.Oddity, objects bool, at time.Time) (be
 	if !objects { // one that shows nothing counts for nothing
 		odd = listwatch.Plain
 	}
-	m.odd = m.odd.Heard(odd, at)
-	if !m.odd.IsEnough() {
+	if odd == listwatch.Plain {
+		m.odd = nil
 		return false
 	}
-	m.believed, m.odd = odd, listwatch.Insistence{}
+	if m.odd == nil {
+		m.odd = &listwatch.Insistence{}
+	}
+	if *m.odd = m.odd.Heard(odd, at); !m.odd.IsEnough() {
+		return false
+	}
+	m.believed, m.odd = odd, nil
 	return true
 }
 
