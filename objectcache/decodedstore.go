@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,6 +256,12 @@ func (g *decodedGeneration) known(key string) (v keytable.Version, told, ok bool
 		return v, false, false
 	}
 	return versionOf(obj), g.stays[obj], true
+}
+
+func (g *decodedGeneration) deletes() bool {
+	g.store.writing.Lock()
+	defer g.store.writing.Unlock()
+	return slices.ContainsFunc(g.changes(true), func(c decodedChange) bool { return c.new == nil })
 }
 
 func (g *decodedGeneration) end(resourceVersion string, complete bool) iter.Seq[change] {

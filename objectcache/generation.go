@@ -136,6 +136,12 @@ func (g *encodedGeneration) keep(key string) {
 	}
 }
 
+func (g *encodedGeneration) deletes() bool {
+	g.store.writing.Lock()
+	defer g.store.writing.Unlock()
+	return len(g.unshown(true)) > 0
+}
+
 func (g *encodedGeneration) end(resourceVersion string, complete bool) iter.Seq[change] {
 	s := g.store
 	s.writing.Lock()

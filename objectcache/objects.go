@@ -62,6 +62,8 @@ type generation interface {
 	// known returns the newest version of a key, the staged one or the kept one, and whether the
 	// generation has told of the key. It reports whether there is one.
 	known(key string) (v keytable.Version, told, ok bool)
+	// deletes reports whether end would delete an object, if it were complete.
+	deletes() bool
 	// end keeps what the generation showed. It deletes what was dropped and not shown again and, if
 	// complete, all that was not shown. It returns the changes, in the order of the list and
 	// deletions last, which are valid until the next write.

@@ -347,6 +347,9 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 
 func (g storeGeneration) Keep(key string) { g.reading.keep(g.renames.of(key)) }
 
+// Deletes implements sink.Generation.
+func (g storeGeneration) Deletes() bool { return g.reading.deletes() }
+
 func (g storeGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
 	reading := g.reading
 	g.reading = nil

@@ -133,6 +133,20 @@ func (q *Queue) Sweep(ctx context.Context, deleting func(key string, last keytab
 	}
 }
 
+// Sweeps reports whether Sweep would delete a key.
+func (q *Queue) Sweeps() bool {
+	if len(q.unshownEntries()) > 0 {
+		return true
+	}
+	for cursor := keytable.Cursor(0); ; {
+		keys, next := q.unshownFrom(cursor)
+		if len(keys) > 0 || next == 0 {
+			return len(keys) > 0
+		}
+		cursor = next
+	}
+}
+
 func (q *Queue) sweepAll(ctx context.Context, at moment.Moment, keys []string, deleting func(key string, last keytable.Version)) error {
 	for _, key := range keys {
 		q.mu.Lock()

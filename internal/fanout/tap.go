@@ -173,10 +173,14 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 }
 
 // knows reports whether the reader has the event of a number from elsewhere. A bookmark of the version
-// where he is shows that the watch is alive.
+// where it is shows that the watch is alive, and one from before its watch that the server has gone
+// back.
 func (r *Tap[T]) knows(number int64, e Event[T]) bool {
-	if !e.Bookmark && (r.repeated.take(e.ResourceVersion) || r.joined.take(e.ResourceVersion)) {
+	switch {
+	case !e.Bookmark && (r.repeated.take(e.ResourceVersion) || r.joined.take(e.ResourceVersion)):
 		return true
+	case e.Bookmark && r.trunk != nil && rv.Compare(e.ResourceVersion, r.trunk.began) == rv.Older:
+		return false
 	}
 	return r.after.covers(number, e.ResourceVersion, e.Bookmark)
 }

@@ -20,6 +20,8 @@ type trunk[T any] struct {
 	first  int64
 	before string
 	bytes  int
+	// began is the resource version that the watch began from.
+	began string
 	// place is where the watch is, and changed where its newest event is that is no
 	// bookmark, empty if there was none.
 	place
@@ -50,6 +52,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 		hub:       h,
 		watch:     w,
 		before:    resourceVersion,
+		began:     resourceVersion,
 		place:     at(resourceVersion),
 		orderless: isOrderless(resourceVersion),
 		taps:      map[*Tap[T]]struct{}{},
@@ -125,7 +128,7 @@ func (t *trunk[T]) beginLocked(resourceVersion string) {
 		tap.next = t.last()
 	}
 	t.first, t.events, t.bytes = t.last(), nil, 0
-	t.before, t.changed = resourceVersion, ""
+	t.before, t.began, t.changed = resourceVersion, resourceVersion, ""
 	t.place = at(resourceVersion)
 	t.orderless = false
 	t.hub.trunks = append(t.hub.trunks, t)

@@ -37,6 +37,11 @@ func (w *watching) compare(ctx context.Context) (standing, error) {
 		newest = rv.AtLeast(newest, objects[0].Version.ResourceVersion)
 	}
 	for _, o := range objects {
+		if !w.questions.MayAsk(time.Now()) {
+			w.at.Unsure = true
+			return unproven, nil
+		}
+		w.questions = w.questions.Asked(time.Now(), 1)
 		found, err := w.Server.Find(limited, o.Key, newest)
 		if err != nil {
 			return w.notCompared(ctx, newest, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
@@ -31,6 +32,8 @@ type Follower struct {
 	// state is what is requested, and next what follows it, once the request is done.
 	state listwatch.State
 	next  listwatch.Step
+	// questions paces what the server is asked about itself.
+	questions listwatch.Questions
 	// pace is nil until something has to wait.
 	pace    *listwatch.Pace
 	pass    pass
@@ -47,6 +50,10 @@ type Follower struct {
 	resuming *resuming
 	// objects are those of the Origin.
 	objects func() []object.Known
+	// trusted is the newest resource version known that no odd set has put in doubt.
+	trusted string
+	// hasBookmarks tells that a watch of the run has had a bookmark.
+	hasBookmarks bool
 	// why is the reason for the next list or watch, if it is begun anew.
 	why report.Reason
 	// replays counts the events of watches, in a row, that the server would not send if it went on from
@@ -148,7 +155,7 @@ func (f *Follower) ListAndWatch(ctx context.Context, known string) error {
 // begin begins with the first state of a run.
 func (f *Follower) begin(ctx context.Context, from *Origin) {
 	f.resync.start(ctx)
-	f.objects = from.Objects
+	f.objects, f.trusted = from.Objects, rv.AtLeast(from.Known, from.Resume)
 	if from.Resume == "" {
 		f.state = listwatch.Start{Known: from.Known}
 		return

@@ -24,6 +24,7 @@ func (f *Follower) list(ctx context.Context) error {
 	f.Report.Enter(api.PhaseListing)
 	streams := f.Policy.Streams(f.state)
 	outcome, err := f.read(ctx)
+	outcome, err = f.believe(ctx, outcome, err)
 	f.next = f.Policy.Next(f.state, outcome)
 	if streams {
 		f.refusal = err
@@ -45,7 +46,8 @@ func (f *Follower) list(ctx context.Context) error {
 		if err := f.complete(ctx, outcome.ResourceVersion); err != nil {
 			f.closeOpened()
 			f.why = report.Failed
-			f.next = listwatch.Step{State: listwatch.Start{Known: f.Report.LastResourceVersion()}, Pause: listwatch.ListPause}
+			again := listwatch.Start{Known: f.Report.LastResourceVersion(), Gone: f.begun().Gone}
+			f.next = listwatch.Step{State: again, Pause: listwatch.ListPause}
 			return err
 		}
 	}

@@ -16,6 +16,8 @@ type pass struct {
 	generation sink.Generation
 	// partial tells that the generation has an object whose key is not known.
 	partial bool
+	// objects tells that it has shown some.
+	objects bool
 	// shown is the resource version that the shared watches had come to when the generation began.
 	shown string
 	// asked is when the first request of the generation was sent, zero if what it shows may be
@@ -43,6 +45,7 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 // show hands an object on to the generation, or what is wrong with it.
 func (f *Follower) show(ctx context.Context, it object.Item, unreadable error) {
 	f.Report.CountListed(1)
+	f.pass.objects = true
 	if unreadable != nil {
 		f.Report.Skip(it.Unreadable(unreadable))
 		f.pass.keep(it.Key)

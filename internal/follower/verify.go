@@ -74,13 +74,21 @@ func (w *watching) verify(ctx context.Context) (standing, error) {
 	case a.Identity == server.Another || a.Identity == server.Doubtful || listwatch.Classify(err) == listwatch.TooLarge:
 		return hasNot, err
 	case err != nil:
-		w.Report.Fail(err)
+		w.at.Unsure = errors.Is(err, errPaced)
+		w.failUnlessPaced(err)
 		w.feed.Expect(min(unprovenPatience, w.Source.Patience.Watch(unprovenPatience)))
 		return unproven, nil
 	case a.HasVersion:
 		return w.compare(ctx)
 	}
 	return unproven, nil
+}
+
+// failUnlessPaced reports why a question has failed, unless it was not asked.
+func (w *watching) failUnlessPaced(err error) {
+	if !errors.Is(err, errPaced) {
+		w.Report.Fail(err)
+	}
 }
 
 // reportReplacement asks whether the version has expired because the server is of another cluster,
@@ -93,22 +101,35 @@ func (w *watching) reportReplacement(ctx context.Context) {
 }
 
 // ask asks the server which cluster it is of, and whether it has the version that the watch
-// begins from, and notes what is learnt of the cluster. That it is another one is an error.
+// begins from. That it is of another one is an error.
 func (w *watching) ask(ctx context.Context) (server.Answer, error) {
-	known := w.Cluster.UID()
-	a, err := w.Server.Ask(ctx, server.Inquiry{
-		Cluster: known, ResourceVersion: w.at.ResourceVersion, Objects: w.objects, Over: w.Source.Connection(), Period: w.listed,
+	return w.Follower.ask(ctx, server.Inquiry{
+		ResourceVersion: w.at.ResourceVersion, Objects: w.objects, Over: w.Source.Connection(), Period: w.listed,
 	})
+}
+
+// errPaced says that the server was asked too much lately. It is asked again later.
+var errPaced = errors.New("the server was asked too much lately")
+
+// ask asks the server an Inquiry about the known cluster, and notes what is learnt of that.
+func (f *Follower) ask(ctx context.Context, q server.Inquiry) (server.Answer, error) {
+	if !f.questions.MayAsk(time.Now()) {
+		return server.Answer{}, errPaced
+	}
+	known := f.Cluster.UID()
+	q.Cluster = known
+	a, err := f.Server.Ask(ctx, q)
+	f.questions = f.questions.Asked(time.Now(), a.Requests)
 	switch {
 	case known == "" || a.Cluster == known:
-		w.Cluster.Learn(a.Cluster)
+		f.Cluster.Learn(a.Cluster)
 	case a.Cluster != "":
-		w.Cluster.Replace(a.Cluster, &w.Report.Gaps)
+		f.Cluster.Replace(a.Cluster, &f.Report.Gaps)
 		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", server.ErrClusterReplaced, a.Cluster, known)
 	}
 	if a.Identity == server.Doubtful || a.Identity == server.Another {
 		// What it is the list will show; until then, no known UID is its own.
-		w.Cluster.Replace(a.Cluster, &w.Report.Gaps)
+		f.Cluster.Replace(a.Cluster, &f.Report.Gaps)
 	}
 	if err != nil {
 		err = fmt.Errorf("whether the server was restored: %w", err)

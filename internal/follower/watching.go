@@ -45,6 +45,7 @@ type watching struct {
 	// replayed tells that the watch has told what it would not if it went on from a version, and changed
 	// that it has begun to tell what changes.
 	replayed, changed bool
+	own               ownStore
 	// outcome is what ended the watch; nil until then.
 	outcome *listwatch.Outcome
 }
@@ -113,6 +114,7 @@ func (w *watching) conclude(err error) error {
 	w.outcome.Forgotten = w.events == 0 && err != nil && listwatch.Classify(err) == listwatch.Expired
 	w.noteCut()
 	w.noteResume()
+	w.noteBookmarks()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
 	if _, goesOn := w.next.State.(listwatch.Watching); goesOn && w.outcome.Kind == listwatch.Expired {
@@ -162,6 +164,12 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
+	if w.at.Silent {
+		w.at.Silent = false
+		if over, err := w.askOwn(ctx); over {
+			return true, err
+		}
+	}
 	if w.relist.begin(w.feed) {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	}
@@ -206,7 +214,7 @@ func (w *watching) handle(ctx context.Context, c *source.Change, err error) (ove
 	if ctx.Err() != nil {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err())
 	}
-	return false, nil
+	return w.noteOwn(ctx, c)
 }
 
 func isStall(err error) bool {

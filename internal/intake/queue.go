@@ -128,6 +128,9 @@ func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
 
 func (g queueGeneration) Keep(key string) { g.queue.Keep(key) }
 
+// Deletes implements sink.Generation.
+func (g queueGeneration) Deletes() bool { return g.queue.Sweeps() }
+
 func (g queueGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
 	if complete {
 		if err := g.queue.Sweep(ctx, g.informOfDeletion); err != nil {

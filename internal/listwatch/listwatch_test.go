@@ -29,6 +29,7 @@ func TestNext(t *testing.T) {
 	busy := Watching{ResourceVersion: "7"}
 	struck := Watching{ResourceVersion: "7", Strikes: 1, StruckAt: now, StruckLast: now}
 	consistent := Start{Known: "5", Consistent: true}
+	gone := Start{Known: "5", Consistent: true, Gone: true}
 	unsure := Watching{ResourceVersion: "7", Unsure: true}
 	struckUnsure := struck
 	struckUnsure.Unsure = true
@@ -37,6 +38,8 @@ func TestNext(t *testing.T) {
 	stuck := page2
 	stuck.StuckSince = now
 	expired := Start{Known: "5", Consistent: true, Expiries: 1}
+	expiredGone := expired
+	expiredGone.Gone = true
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
 	restarts := Policy{NoResume: true}
@@ -65,8 +68,11 @@ func TestNext(t *testing.T) {
 		"start, told to wait":        {state: start, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: start, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
 		"start, expired":             {state: start, kind: Outcome{Kind: Expired}, want: Step{State: expired, Effect: AbandonGeneration}},
 		"start, expired again":       {state: expired, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 2}, Effect: AbandonGeneration, Pause: RetryPause}},
-		"start, too large":           {state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
-		"start, too large again":     {state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: RetryPause}},
+		"start, too large":           {state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration}},
+		"start, too large again":     {state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration, Pause: RetryPause}},
+		"start, unproven":            {state: start, kind: Outcome{Kind: Unproven}, want: Step{State: start, Effect: AbandonGeneration, Pause: ListPause}},
+		"start, unproven, shown":     {state: start, kind: Outcome{Kind: Unproven, Shown: true}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: ListPause}},
+		"page, unproven":             {state: page2, kind: Outcome{Kind: Unproven, Shown: true}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: ListPause}},
 		"start, bad request":         {state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}},
 		"page, next":                 {state: page2, kind: Outcome{Kind: PageRead, Continue: "d", Shown: true}, want: Step{State: page3, Progress: RequestProgress}},
 		"page, the one after that":   {state: page3, kind: Outcome{Kind: PageRead, Continue: "e", Shown: true}, want: Step{State: Listing{Start: start, Continue: "e", Pages: 3, Mark: "d"}, Progress: RequestProgress}},
@@ -79,8 +85,8 @@ func TestNext(t *testing.T) {
 		"page, expired twice":        {state: Listing{Start: expired, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 2}, Effect: AbandonGeneration}},
 		"page, circular":             {state: page2, kind: Outcome{Kind: Circular}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
 		"page, expired thrice":       {state: Listing{Start: Start{Expiries: 2}, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Consistent: true, Expiries: 3}, Effect: AbandonGeneration, Pause: ListPause}},
-		"page, too large":            {state: page2, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
-		"page, too large again":      {state: Listing{Start: consistent, Continue: "c"}, kind: Outcome{Kind: TooLarge}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
+		"page, too large":            {state: page2, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration}},
+		"page, too large again":      {state: Listing{Start: consistent, Continue: "c"}, kind: Outcome{Kind: TooLarge}, want: Step{State: expiredGone, Effect: AbandonGeneration, Pause: ListPause}},
 		"page, bad request":          {state: page2, kind: Outcome{Kind: BadRequest}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
 		"watch, ended":               {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
 		"watch, ended after a turn":  {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Turn}, want: Step{State: busy, Progress: RequestProgress}},
@@ -103,7 +109,7 @@ func TestNext(t *testing.T) {
 		"watch, lost, failed":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true, Unsure: true}, Pause: RetryPause}},
 		"watch, cut":                 {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady, Doubtful: true}, want: Step{State: unsure, Progress: WatchProgress}},
 		"watch, unsure, down":        {state: unsure, kind: Outcome{Kind: Failed, Doubtful: true}, want: Step{State: unsure, Pause: RetryPause}},
-		"watch, unsure, restored":    {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: ListPause}},
+		"watch, unsure, restored":    {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true, Gone: true}, Pause: ListPause}},
 		"watch, failed":              {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: unsure, Pause: RetryPause}},
 		"watch, told to wait":        {state: busy, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: unsure, Pause: AskedPause, RetryAfter: time.Second}},
 		"watch, told to wait in it":  {state: busy, kind: Outcome{Kind: Failed, RetryAfter: time.Second}, want: Step{State: unsure, Pause: RetryPause, RetryAfter: time.Second}},
@@ -120,7 +126,7 @@ func TestNext(t *testing.T) {
 		"watch, expired at once":     {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: ListPause}},
 		"watch, told and expired":    {state: watching, kind: Outcome{Kind: Expired, Lasted: Steady - 1, Moved: true}, want: Step{State: relist, Progress: RequestProgress, Pause: ListPause}},
 		"watch, expired in the end":  {state: watching, kind: Outcome{Kind: Expired, Lasted: Steady}, want: Step{State: relist, Progress: WatchProgress}},
-		"watch, too large":           {state: busy, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: ListPause}},
+		"watch, too large":           {state: busy, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true, Gone: true}, Pause: ListPause}},
 		"watch, bad request":         {state: busy, kind: Outcome{Kind: BadRequest}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: ListPause}},
 		"watch, broken":              {state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: struckUnsure, Pause: RetryPause}},
 		"watch, too short":           {state: busy, kind: Outcome{Kind: WatchTooShort, At: now}, want: Step{State: struckUnsure, Pause: RetryPause}},
@@ -155,9 +161,11 @@ func TestNext(t *testing.T) {
 		"watch-list, refused":            {policy: streams, state: start, kind: Outcome{Kind: NoWatchList}, want: Step{State: lists, Effect: AbandonGeneration}},
 		"watch-list, refused, may wait":  {policy: streams, state: start, kind: Outcome{Kind: NoWatchList, Refused: true, RetryAfter: time.Second}, want: Step{State: lists, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
 		"watch-list, refused on and on":  {policy: streams, state: failedTwice, kind: Outcome{Kind: NoWatchList}, want: Step{State: Start{Known: "5", Failures: 3, Lists: true}, Effect: AbandonGeneration, Pause: RetryPause}},
-		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
+		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration}},
+		"watch-list, unproven":           {policy: streams, state: start, kind: Outcome{Kind: Unproven}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: ListPause}},
+		"watch-list, unproven, shown":    {policy: streams, state: start, kind: Outcome{Kind: Unproven, Shown: true}, want: Step{State: Start{Known: "5", Failures: 1, Consistent: true}, Effect: AbandonGeneration, Pause: ListPause}},
 		"watch-list, expired":            {policy: streams, state: start, kind: Outcome{Kind: Expired}, want: Step{State: consistent, Effect: AbandonGeneration}},
-		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, ResourceVersion: "6", Shown: true}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, shown and refused":  {policy: streams, state: start, kind: Outcome{Kind: NoWatchList, ResourceVersion: "6", Shown: true}, want: Step{State: Start{Known: "6", Failures: 1, Lists: true}, Effect: AbandonGeneration}},
 		"watch-list, shown and failed":   {policy: streams, state: start, kind: Outcome{Kind: Failed, ResourceVersion: "6", Shown: true}, want: Step{State: Start{Known: "6", Failures: 1}, Effect: AbandonGeneration, Pause: RetryPause}},

@@ -29,6 +29,9 @@ type Start struct {
 	// Consistent asks for the newest state of all, because the server could not
 	// serve Known.
 	Consistent bool
+	// Gone tells that the server has said that it does not have Known: it has gone back, and its list
+	// may be older.
+	Gone bool
 	// Expiries counts the generations given up in a row because their continue
 	// token had expired.
 	Expiries int
@@ -77,6 +80,9 @@ type Watching struct {
 	// has not told it to this process. It may have been restored from a backup: it is
 	// asked whether it has that version.
 	Unsure bool
+	// Silent tells that a watch has lasted for its full time without a bookmark, where others of the
+	// resource had them: the resource is asked whether it has ResourceVersion.
+	Silent bool
 	// Fresh is true from a list until a watch has lasted for Steady: another list has to wait
 	// for the backoff until then.
 	Fresh bool
@@ -309,7 +315,7 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	}
 	again := s
 	again.Failures++
-	if o.Shown { // that may be newer than what is known
+	if o.Shown && o.Kind != Unproven { // that may be newer than what is known
 		again.Known = o.ResourceVersion
 		again.Consistent = again.Consistent || again.Known == ""
 	}
@@ -317,7 +323,10 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	case PageRead:
 		return completed(s, o)
 	case TooLarge, Expired:
+		s.Gone = s.Gone || o.Kind == TooLarge
 		return consistently(s)
+	case Unproven:
+		return unproven(again, o)
 	case NoWatchList, BadRequest:
 		again.Lists = true
 	default:
@@ -350,7 +359,10 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 		return next
 	case Circular:
 		return s.expired(ListPause)
+	case Unproven:
+		return unproven(s.Start.withWatchList(), o)
 	case Expired, TooLarge:
+		s.Start.Gone = s.Start.Gone || o.Kind == TooLarge
 		return s.refused(o)
 	case BadRequest:
 		if s.Continue == "" {
@@ -389,6 +401,13 @@ func Forgive(s State) State {
 func completed(s Start, o Outcome) Step {
 	next := Watching{ResourceVersion: o.ResourceVersion, Fresh: true, RefusedSince: s.RefusedSince}
 	return Step{State: next, Effect: CompleteGeneration, Progress: RequestProgress}
+}
+
+// unproven begins a generation again whose set was complete, and not believed. What it has shown may
+// be newer than what is known.
+func unproven(again Start, o Outcome) Step {
+	again.Consistent = again.Consistent || o.Shown
+	return Step{State: again, Effect: AbandonGeneration, Pause: ListPause}
 }
 
 // consistently begins a generation again that the server has refused, and asks for its newest
@@ -500,7 +519,7 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	case o.Kind == WatchEnded:
 		return Step{State: s, Pause: TurnPause, RetryAfter: Turn - o.Lasted}
 	case o.Kind == TooLarge, o.Kind == BadRequest:
-		start.Consistent = true
+		start.Consistent, start.Gone = true, o.Kind == TooLarge
 		list.State = start
 		return list
 	case o.Kind == WatchBroken, o.Kind == WatchTooShort:

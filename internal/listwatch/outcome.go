@@ -23,6 +23,8 @@ const (
 	// PageRead is a page of a list that was read to its end, or the initial events
 	// of a watch-list that were.
 	PageRead
+	// Unproven is a complete set that is odd (see Oddity), and not believed.
+	Unproven
 	// Expired is a resource version or continue token that the server has forgotten (410), or
 	// a version from which it cannot go on.
 	Expired

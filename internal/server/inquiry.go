@@ -31,6 +31,9 @@ type Inquiry struct {
 	Objects func() []object.Known
 	// ResourceOnly leaves the namespace kube-system out.
 	ResourceOnly bool
+	// VersionOnly asks for nothing but the resource version, and the resource first: it may have an
+	// etcd, and versions, of its own.
+	VersionOnly bool
 	// Empty tells that the server had no objects by then.
 	Empty bool
 	// Over is the connection of the watch that the question is asked for, nil if it is not known.
@@ -44,11 +47,15 @@ type Inquiry struct {
 type Answer struct {
 	// Cluster is the UID of the namespace kube-system, empty if the server did not say.
 	Cluster string
-	// HasVersion tells that the server has said that it has the resource version.
-	HasVersion bool
-	Identity   Identity
+	// HasVersion tells that the server has said that it has the resource version, and Itself that the
+	// resource has. Older tells that the resource has answered with older data all the same.
+	HasVersion, Itself, Older bool
+	// Identity is whether the server is the one that is known.
+	Identity Identity
 	// Expected and Found describe the two clusters if an object tells that they differ.
 	Expected, Found string
+	// Requests is how many requests were sent.
+	Requests int
 }
 
 // Identity is whether a server is the one that is known. A later constant is a stronger doubt.
@@ -81,6 +88,10 @@ const (
 //
 // What the informers of a server ask at about the same time is asked once: see acquaintance.
 func (r *Resource) Ask(ctx context.Context, q Inquiry) (a Answer, err error) {
+	if q.VersionOnly {
+		err = r.askVersion(ctx, q, &a)
+		return a, err
+	}
 	if q.Cluster != "" || q.Period == 0 || q.ResourceOnly {
 		return r.ask(ctx, q)
 	}
@@ -125,6 +136,30 @@ func (r *Resource) ask(ctx context.Context, q Inquiry) (Answer, error) {
 	return a, err
 }
 
+// askVersion asks whether the server has the resource version. An answer without one, such as that of a
+// proxy, says nothing.
+func (r *Resource) askVersion(ctx context.Context, q Inquiry, a *Answer) error {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	a.Requests++
+	_, at, err := r.list(limited, "", q.ResourceVersion)
+	if err == nil {
+		order := rv.Compare(at, q.ResourceVersion)
+		a.Itself, a.Older = at == q.ResourceVersion || order == rv.Newer, order == rv.Older
+		a.HasVersion = a.Itself
+	}
+	if isRefusal(err) {
+		err = nil
+	}
+	if a.Itself || q.ResourceOnly || listwatch.Classify(err) == listwatch.TooLarge || ctx.Err() != nil {
+		return err
+	}
+	if clusterErr := r.askCluster(ctx, q, a); !isRefusal(clusterErr) {
+		err = clusterErr
+	}
+	return err
+}
+
 // askCluster asks for the namespace kube-system.
 func (r *Resource) askCluster(ctx context.Context, q Inquiry, a *Answer) error {
 	versioned, version := r.resource.Resource != "events", ""
@@ -132,6 +167,7 @@ func (r *Resource) askCluster(ctx context.Context, q Inquiry, a *Answer) error {
 		version = q.ResourceVersion
 	}
 	uid, err := r.server.acquaintance.askCluster(ctx, version, q.Over, func(e *exchange) (string, error) {
+		a.Requests++
 		request := r.kubeSystem()
 		if versioned {
 			request.Param("resourceVersion", version)
@@ -156,12 +192,16 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 	defer cancel()
 	if q.Objects != nil && a.Identity == Unsaid {
 		for _, o := range q.Objects() {
+			a.Requests++
 			found, err := r.find(ctx, o.Key, q.ResourceVersion)
 			if isRefusal(err) {
 				break
 			}
 			if err != nil {
 				return err
+			}
+			if !found.Exists && found.At == "" {
+				break // a proxy may have answered
 			}
 			a.HasVersion = true
 			if isSame(o, found.Version, found.Exists) {
@@ -174,6 +214,7 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 	if a.HasVersion {
 		return nil
 	}
+	a.Requests++
 	first, _, err := r.list(ctx, "", q.ResourceVersion)
 	a.HasVersion = err == nil
 	if q.Empty && first.Name != "" && rv.NotNewer(first.ResourceVersion, q.ResourceVersion) {

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -44,6 +45,16 @@ func (g *gathered) Keep(key string) {
 	if _, shown := g.places[key]; !shown {
 		g.unread.Insert(key)
 	}
+}
+
+// Deletes implements Generation.
+func (g *gathered) Deletes() bool {
+	store, ok := g.store.(holder)
+	return !ok || slices.ContainsFunc(store.List(), func(obj interface{}) bool {
+		key, _ := object.Key(obj)
+		_, shown := g.places[key]
+		return !shown && !g.unread.Has(key)
+	})
 }
 
 // End replaces what the store has. An object that could not be read stays as the store has
@@ -111,6 +122,15 @@ func (g *streamed) Show(_ context.Context, it object.Item) error {
 }
 
 func (g *streamed) Keep(key string) { g.shown[key] = "" }
+
+// Deletes implements Generation.
+func (g *streamed) Deletes() bool {
+	return slices.ContainsFunc(g.store.List(), func(obj interface{}) bool {
+		key, _ := object.Key(obj)
+		_, shown := g.shown[key]
+		return !shown
+	})
+}
 
 func (g *streamed) End(_ context.Context, resourceVersion string, complete bool) error {
 	if complete {

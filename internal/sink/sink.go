@@ -61,6 +61,9 @@ type Generation interface {
 	Show(ctx context.Context, it object.Item) error
 	// Keep is called for an object that the list has but that could not be read.
 	Keep(key string)
+	// Deletes reports whether End would delete something now, if the list was seen completely. It is
+	// true if that cannot be told.
+	Deletes() bool
 	// End deletes what was not shown, if the list was seen completely: if the key of each
 	// of its objects is known.
 	End(ctx context.Context, resourceVersion string, complete bool) error

@@ -120,6 +120,9 @@ func (g arriving) Show(ctx context.Context, it object.Item) error {
 
 func (g arriving) Keep(key string) { g.store.Skipped(key) }
 
+// Deletes is true: the store does not say.
+func (g arriving) Deletes() bool { return true }
+
 func (g arriving) End(ctx context.Context, resourceVersion string, complete bool) error {
 	if !complete {
 		g.store.Skipped("")

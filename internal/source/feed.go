@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
@@ -66,6 +67,8 @@ func ClassifyEnd(err error, at time.Time) listwatch.Outcome {
 	var stalled *api.StallError
 	var body *api.BodyError
 	switch {
+	case errors.Is(err, fanout.ErrWentBack): // a list of this reader's own has to show it
+		return listwatch.Outcome{Kind: listwatch.Expired}
 	case errors.As(err, &stalled):
 		return listwatch.Outcome{Kind: listwatch.Stalled}
 	case errors.As(err, &body) && !wire.Malformed(body):

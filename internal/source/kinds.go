@@ -5,12 +5,14 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/listwatch"
 )
 
 const (
@@ -30,8 +32,10 @@ type listMemory struct {
 	// kind is that of the last list with objects, empty before the first, and where it was
 	// anyList.
 	kind string
-	// versioned tells that a complete set had a resource version.
-	versioned bool
+	// odd counts the odd lists in a row, nil for none, and believed is what the server was believed in the end. A
+	// watch-list says nothing of lists: its mark may have a version where they have none.
+	odd      *listwatch.Insistence
+	believed listwatch.Oddity
 }
 
 // learn notes the kind of a list with objects.
@@ -49,15 +53,32 @@ func (m *listMemory) known() (kind string) {
 	return m.kind
 }
 
-// completed checks the resource version of a complete set: it is not empty where one was known.
-func (m *listMemory) completed(resourceVersion string) error {
+// heard notes a complete list, whether it had objects, and when. It reports whether the list is to be
+// believed because the server shows no other ones.
+func (m *listMemory) heard(odd listwatch.Oddity, objects bool, at time.Time) (believed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if resourceVersion == "" && m.versioned {
-		return fmt.Errorf("%w: it has no resource version, and one before had", api.ErrNotList)
+	if odd != listwatch.Plain && odd == m.believed && odd != listwatch.Backward {
+		return true
 	}
-	m.versioned = m.versioned || resourceVersion != ""
-	return nil
+	if odd == listwatch.Plain {
+		m.believed = listwatch.Plain
+	}
+	if !objects { // one that shows nothing counts for nothing
+		odd = listwatch.Plain
+	}
+	if odd == listwatch.Plain {
+		m.odd = nil
+		return false
+	}
+	if m.odd == nil {
+		m.odd = &listwatch.Insistence{}
+	}
+	if *m.odd = m.odd.Heard(odd, at); !m.odd.IsEnough() {
+		return false
+	}
+	m.believed, m.odd = odd, nil
+	return true
 }
 
 // kindCheck checks the kind of a list while its items are read, which may come before it.
@@ -118,7 +139,7 @@ func (c *kindCheck) end(kind string) error {
 
 // endInitialEvents checks the bookmark that ends the initial events of a watch-list. One that does
 // not say its kind counts.
-func (c *kindCheck) endInitialEvents(kind, resourceVersion string) error {
+func (c *kindCheck) endInitialEvents(kind string) error {
 	if kind != "" {
 		if c.check(kind+listSuffix) != nil {
 			return fmt.Errorf("%w: the bookmark that ends its initial events is of a %s", api.ErrNotWatch, kind)
@@ -127,7 +148,7 @@ func (c *kindCheck) endInitialEvents(kind, resourceVersion string) error {
 			c.Memory.lists.learn(kind + listSuffix)
 		}
 	}
-	return c.Memory.lists.completed(resourceVersion)
+	return nil
 }
 
 // checkListType checks the Go type of a list.

@@ -3,11 +3,13 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/report"
@@ -20,6 +22,8 @@ type Objects struct {
 	pageSize int64
 	all      *Source
 	first    wait.Backoff
+	// versioned tells that a list had a resource version.
+	versioned bool
 	// next is that of the next failed request.
 	next wait.Backoff
 }
@@ -55,12 +59,23 @@ func (s *Objects) Page(ctx context.Context, token string, limit int64, each Each
 	if s.pageSize > 0 {
 		limit = min(limit, s.pageSize)
 	}
-	return s.all.Page(ctx, metav1.ListOptions{Limit: limit, Continue: token}, each)
+	return s.checked(s.all.Page(ctx, metav1.ListOptions{Limit: limit, Continue: token}, each))
+}
+
+// checked checks that the last page of a list has a resource version if another one had.
+func (s *Objects) checked(p Page, err error) (Page, error) {
+	if err == nil && p.Continue == "" {
+		if p.ResourceVersion == "" && s.versioned {
+			return p, fmt.Errorf("%w: it has no resource version, and one before had", api.ErrNotList)
+		}
+		s.versioned = s.versioned || p.ResourceVersion != ""
+	}
+	return p, err
 }
 
 // Ask lists the object of a key.
 func (s *Objects) Ask(ctx context.Context, key string, each Each) (Page, error) {
-	return s.of(server.Only(key)).Page(ctx, metav1.ListOptions{}, each)
+	return s.checked(s.of(server.Only(key)).Page(ctx, metav1.ListOptions{}, each))
 }
 
 // Rest waits after a request has failed, longer each time. Brought tells that objects were handed on

@@ -25,6 +25,7 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -185,14 +186,17 @@ type Each func(it object.Item, unreadable error) error
 // Page does one list request and hands each object on. An error of each ends it.
 func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
 	p, err := s.page(ctx, opts, each)
-	switch {
-	case err != nil:
-	case p.Continue == "":
-		err = s.Memory.lists.completed(p.ResourceVersion)
-	case opts.ResourceVersion == "0":
+	if err == nil && p.Continue != "" && opts.ResourceVersion == "0" {
 		s.Memory.cachePaged.Store(true)
 	}
 	return p, err
+}
+
+// HeardList notes what speaks against the resource version of a complete list, and whether the list
+// had objects. It reports whether the list is to be believed all the same, because the server shows no
+// other ones.
+func (s *Source) HeardList(odd listwatch.Oddity, objects bool) (believed bool) {
+	return s.Memory.lists.heard(odd, objects, time.Now())
 }
 
 // CachePaged reports whether the server was seen to page a list from "0", which its cache would

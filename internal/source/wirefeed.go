@@ -114,7 +114,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 			f.body.arrivals.behind() // what has happened meanwhile
 			check := f.source.newKindCheck()
 			check.items = f.objects
-			return check.endInitialEvents(string(event.Kind), to.Bookmark)
+			return check.endInitialEvents(string(event.Kind))
 		}
 	default:
 		f.objects = true
