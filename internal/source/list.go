@@ -21,16 +21,27 @@ func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each E
 		return Page{}, err
 	}
 	defer body.close()
-	if s.lists[body.format] == nil {
-		s.lists[body.format] = wire.NewListReader(body, body.format, wire.Options{})
-	} else {
-		s.lists[body.format].Reset(body)
-	}
-	page, err := s.readStream(s.lists[body.format], each)
+	reader := s.listReader(body)
+	page, err := s.readStream(reader, each)
 	if err == nil {
-		err = s.checkShard(body.shard, s.lists[body.format].Meta().ShardSelector)
+		err = s.checkShard(body.shard, reader.Meta().ShardSelector)
 	}
 	return page, err
+}
+
+// listReader returns a reader of a list. It keeps its buffers for the next page, if the answer says
+// its format.
+func (s *Source) listReader(body *stream) wire.ListReader {
+	if body.format == wire.Undeclared {
+		return wire.NewListReader(body, body.format, wire.Options{})
+	}
+	reader := &s.lists[body.format]
+	if *reader == nil {
+		*reader = wire.NewListReader(body, body.format, wire.Options{})
+	} else {
+		(*reader).Reset(body)
+	}
+	return *reader
 }
 
 func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
