@@ -89,11 +89,19 @@ func (s Watching) Reached() rv.Reached {
 	return rv.Reached{ResourceVersion: s.ResourceVersion, Before: s.Before, Shared: s.Shared}
 }
 
-// Moved returns s after an event, or a bookmark, of a resource version that is not older.
-func (s Watching) Moved(resourceVersion string, deletion bool) Watching {
+// HasPlace reports whether another watch can go on from where s is. It stays false where the list
+// had no version.
+func (s Watching) HasPlace() bool { return rv.IsPlace(s.ResourceVersion) }
+
+// Moved returns s after an event, or a bookmark, of a resource version, and whether that is a place
+// to go on from: see rv.Moves.
+func (s Watching) Moved(resourceVersion string, deletion bool) (at Watching, moved bool) {
+	if !rv.Moves(s.ResourceVersion, resourceVersion) {
+		return s, false
+	}
 	r := s.Reached().Moved(resourceVersion, deletion)
 	s.ResourceVersion, s.Before, s.Shared = r.ResourceVersion, r.Before, r.Shared
-	return s
+	return s, true
 }
 
 func (Start) isState()    {}
@@ -424,9 +432,8 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	if !s.Fresh && (ended || o.Kind == Expired) {
 		list.Pause = NoPause
 	}
-	if s.ResourceVersion == "" || s.ResourceVersion == "0" {
-		// There is no place to go on from: another watch would not tell what was
-		// deleted meanwhile.
+	if !s.HasPlace() {
+		// Another watch would not tell what was deleted meanwhile.
 		list.State = Start{}
 		return list
 	}
