@@ -272,15 +272,18 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 // complete list.
 func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.LastResourceVersion() }
 
-// Status is a snapshot of the informer. ResourceVersion is that of the store, and CurrentAsOf a
-// moment whose objects the store has, whether or not handlers were called. Queued is the
-// number of calls that handlers wait for, QueuedBytes about the memory that the changes take which
-// at least one of them waits for, and OldestQueued when the oldest of these arrived.
+// Status is a snapshot of the informer. ResourceVersion is the one up to which the store has
+// everything, empty where the list has none; before the first list, it is that of the store.
+// CurrentAsOf is a moment whose objects the store has, whether or not handlers were called. Queued
+// is the number of calls that handlers wait for, QueuedBytes about the memory that the changes take
+// which at least one of them waits for, and OldestQueued when the oldest of these arrived.
 func (i *Informer) Status() informer.Status {
 	s := informer.Status(i.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.objects.Len()
-	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
+	if s.ResourceVersion = i.readable(); !s.Synced {
+		s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
+	}
 	var oldest moment.Moment
 	s.Queued, s.QueuedBytes, oldest = i.changelog.waiting()
 	s.OldestQueued, s.CurrentAsOf = oldest.Time(), moment.Moment(i.into.current.Load()).Time()

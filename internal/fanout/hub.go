@@ -101,9 +101,13 @@ func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func()
 }
 
 // GoOn closes r, which has lapsed, and returns another reader that goes on after r's last event.
-// Open is given the resource version to begin from. Otherwise it is as Follow.
+// Open is given the resource version to begin from. The error is ErrLapsed for a reader without a
+// place in the order of versions. Otherwise it is as Follow.
 func (h *Hub[T]) GoOn(ctx context.Context, r *Tap[T], open func(resourceVersion string) (Watch[T], error)) (*Tap[T], error) {
 	r.Close()
+	if !rv.IsPlace(r.passed) {
+		return nil, ErrLapsed
+	}
 	return h.follow(ctx, r.place, func() (Watch[T], error) { return open(r.passed) })
 }
 
@@ -261,7 +265,3 @@ func (h *Hub[T]) joinLocked() {
 		}
 	}
 }
-
-// isOrderless reports whether a watch from a resource version begins with the objects
-// that there are, in no order.
-func isOrderless(resourceVersion string) bool { return resourceVersion == "" || resourceVersion == "0" }

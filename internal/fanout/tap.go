@@ -60,14 +60,16 @@ type place struct {
 // at returns the place of what has had everything up to a resource version.
 func at(resourceVersion string) place { return place{passed: resourceVersion, at: resourceVersion} }
 
-// move moves on to an event, whose resource version is empty if it is not known.
+// move moves on to an event, whose resource version is empty if it is not known. One without an
+// order says nothing after one with an order. A watch that began without a place gets none.
 func (p *place) move(resourceVersion string, bookmark bool) {
+	order := rv.Compare(resourceVersion, p.at)
 	switch {
-	case resourceVersion == "", resourceVersion == p.at && !bookmark:
-	case later(p.at, resourceVersion) == p.at: // a bookmark, or an event that has changed places
-		p.passed = p.at
-	default:
+	case resourceVersion == p.at && !bookmark:
+	case rv.Moves(p.at, resourceVersion) && resourceVersion != p.at:
 		*p = place{passed: p.at, at: resourceVersion}
+	case resourceVersion == p.at, order == rv.Older: // a bookmark, or an event that has changed places
+		p.passed = p.at
 	}
 	if resourceVersion == p.at && !bookmark {
 		p.events++

@@ -54,7 +54,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 		before:    resourceVersion,
 		began:     resourceVersion,
 		place:     at(resourceVersion),
-		orderless: isOrderless(resourceVersion),
+		orderless: !rv.IsPlace(resourceVersion),
 		taps:      map[*Tap[T]]struct{}{},
 		moved:     make(chan struct{}, 1),
 		done:      make(chan struct{}),
@@ -130,8 +130,9 @@ func (t *trunk[T]) beginLocked(resourceVersion string) {
 	t.first, t.events, t.bytes = t.last(), nil, 0
 	t.before, t.began, t.changed = resourceVersion, resourceVersion, ""
 	t.place = at(resourceVersion)
-	t.orderless = false
-	t.hub.trunks = append(t.hub.trunks, t)
+	if t.orderless = !rv.IsPlace(resourceVersion); !t.orderless {
+		t.hub.trunks = append(t.hub.trunks, t)
+	}
 }
 
 // makeRoomLocked drops what was read, and waits for readers that are behind. They lapse
@@ -263,7 +264,7 @@ func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
 // seek returns the number of the first event after a resource version, if the trunk
 // has all that follow it, or will have.
 func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
-	if isOrderless(resourceVersion) {
+	if !rv.IsPlace(resourceVersion) {
 		return 0, false
 	}
 	if order := rv.Compare(t.before, resourceVersion); order != rv.Unordered {
@@ -334,13 +335,11 @@ func (t *trunk[T]) wakeLocked() {
 	}
 }
 
-// later is the resource version of two, one after the other, at which a watch is then.
+// later is the resource version of two, one after the other, at which a watch is then. An empty one
+// is not known.
 func later(a, b string) string {
-	if b == "" {
-		return a
+	if a == "" || rv.Moves(a, b) {
+		return b
 	}
-	if rv.Compare(a, b) == rv.Newer {
-		return a // out of order
-	}
-	return b
+	return a
 }

@@ -68,9 +68,6 @@ func (f *Follower) rememberFallback() {
 	}
 }
 
-// errNoEndBookmark says that a watch-list does not end its initial events.
-var errNoEndBookmark = errors.New("a bookmark came that does not end the initial events")
-
 // watchList reads the initial events of a watch-list into the generation under
 // way. The watch that follows them stays open.
 func (f *Follower) watchList(ctx context.Context, state listwatch.Start, opts metav1.ListOptions, timeout time.Duration) (listwatch.Outcome, error) {
@@ -124,10 +121,8 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 		}
 		c.Item.Place = object.Place{Watch: true, Index: index}
 		switch {
-		case c.Event == watch.Bookmark && c.InitialEnd:
+		case c.InitialEnd:
 			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.Bookmark}, nil
-		case c.Event == watch.Bookmark:
-			return ended(listwatch.NoWatchList, index), errNoEndBookmark
 		case c.Outside:
 		case errors.Is(c.Unreadable, source.ErrUnversioned):
 			f.Report.Skip(c.Item.Unreadable(c.Unreadable))
@@ -148,8 +143,9 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 
 func classifyInitialEvents(err error) (listwatch.Outcome, error) {
 	var stalled *api.StallError
+	var noEnd source.NoEnd
 	switch {
-	case errors.As(err, &stalled):
+	case errors.As(err, &stalled), errors.As(err, &noEnd):
 		return listwatch.Outcome{Kind: listwatch.NoWatchList}, err
 	case err == io.EOF:
 		return listwatch.Outcome{Kind: listwatch.EndedEarly}, io.ErrUnexpectedEOF

@@ -36,7 +36,7 @@ func (w *watching) endWhenQuiet(bookmark bool) {
 	switch {
 	case !bookmark:
 		q.stop()
-	case q.cancel == nil && before == 0 && w.feed.KeepsInitial() && !w.needsList():
+	case q.cancel == nil && before == 0 && w.feed.KeepsInitial() && w.at.HasPlace() && !w.needsList():
 		q.cancel = later(listwatch.Steady+rand.N(endQuietWithin), w.endQuiet)
 	}
 }

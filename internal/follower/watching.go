@@ -18,7 +18,6 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 	"github.com/rvinformer/informer/internal/wire"
@@ -39,7 +38,6 @@ type watching struct {
 	quiet     quiet
 	began     time.Time
 	events    int
-	ordered   bool
 	// moved tells that an event could be read, and proven that one has proven how new the state is.
 	moved, proven bool
 	// replayed tells that the watch has told what it would not if it went on from a version, and changed
@@ -176,9 +174,6 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 	w.Report.WatchOpened()
 	w.Report.Handler(nil)
 	w.confirmLater(patience)
-	// A watch from no version, or from any, begins with the objects that there
-	// are, in no order of their versions.
-	w.ordered = w.at.ResourceVersion != "" && w.at.ResourceVersion != "0"
 	return false, nil
 }
 
@@ -299,19 +294,16 @@ func (w *watching) lose(unreadable error) {
 // needsList reports whether something is lost that only a list can tell.
 func (w *watching) needsList() bool { return w.at.Lost || w.Report.Gaps.Missed() }
 
-// advance moves the state on to the resource version of an event.
+// advance moves the state on to the resource version of an event, if that is a place to go on from.
 func (w *watching) advance(resourceVersion string, c *source.Change) {
 	if !w.repeats(resourceVersion, c) {
 		w.moved, w.at.Strikes = true, 0
 	}
-	w.ordered = w.ordered || c.Event != watch.Added
-	if !w.ordered || resourceVersion == "" {
-		return
+	at, moved := w.at.Moved(resourceVersion, c.Event == watch.Bookmark)
+	if !moved {
+		return // what the watch told before stays told, and nothing more is proven
 	}
-	if rv.Compare(resourceVersion, w.at.ResourceVersion) == rv.Older {
-		return // out of order: what the watch told before stays told
-	}
-	w.at = w.at.Moved(resourceVersion, c.Event == watch.Bookmark)
+	w.at = at
 	w.told.note(c)
 	if w.at.Shared {
 		w.Memory.ShareVersions()

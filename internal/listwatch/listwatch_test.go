@@ -240,14 +240,44 @@ func TestWatchFromBeforeAVersionOfSeveralEvents(t *testing.T) {
 		{"9", false, "8", "8"},
 		{"10", true, "9", "9"},
 		{"11", false, "10", "10"},
-		{"x", false, "x", "x"}, // it has no order
-		{"x", false, "x", "x"},
 	} {
-		s = s.Moved(step.version, step.bookmark)
+		s, _ = s.Moved(step.version, step.bookmark)
 		require.Equal(t, step.version, s.ResourceVersion)
 		require.Equal(t, step.resume, s.Reached().Resume(), "%+v", step)
 		require.Equal(t, step.claim, s.Reached().Claim(), "%+v", step)
 		require.Equal(t, step.resume, Policy{}.WatchOptions(s, time.Minute).ResourceVersion)
+	}
+}
+
+// Only a place is moved from, and only a version that is one moves it.
+func TestMovesBetweenPlaces(t *testing.T) {
+	for _, test := range []struct {
+		at, to string
+		want   bool
+	}{
+		{"7", "8", true},
+		{"7", "7", true},
+		{"7", "6", false},
+		{"7", "0", false},
+		{"7", "x", false},
+		{"7", "", false},
+		{"x", "y", true},
+		{"x", "7", true},
+		{"x", "0", false},
+		{"x", "", false},
+		{"", "7", false},
+		{"", "x", false},
+		{"0", "7", false},
+	} {
+		began := Watching{ResourceVersion: test.at, Strikes: 1}
+		s, moved := began.Moved(test.to, false)
+		require.Equal(t, test.want, moved, "%+v", test)
+		if moved {
+			require.Equal(t, test.to, s.ResourceVersion, "%+v", test)
+		} else {
+			require.Equal(t, began, s, "%+v", test)
+		}
+		require.Equal(t, test.at != "" && test.at != "0", s.HasPlace(), "%+v", test)
 	}
 }
 

@@ -102,11 +102,19 @@ func (s Watching) Reached() rv.Reached {
 	return rv.Reached{ResourceVersion: s.ResourceVersion, Before: s.Before, Shared: s.Shared, Bookmarks: s.Bookmarks}
 }
 
-// Moved returns s after an event, or a bookmark, of a resource version that is not older.
-func (s Watching) Moved(resourceVersion string, bookmark bool) Watching {
+// HasPlace reports whether another watch can go on from where s is. It stays false where the list
+// had no version.
+func (s Watching) HasPlace() bool { return rv.IsPlace(s.ResourceVersion) }
+
+// Moved returns s after an event, or a bookmark, of a resource version, and whether that is a place
+// to go on from: see rv.Moves.
+func (s Watching) Moved(resourceVersion string, bookmark bool) (at Watching, moved bool) {
+	if !rv.Moves(s.ResourceVersion, resourceVersion) {
+		return s, false
+	}
 	r := s.Reached().Moved(resourceVersion, bookmark)
 	s.ResourceVersion, s.Before, s.Shared, s.Bookmarks = r.ResourceVersion, r.Before, r.Shared, r.Bookmarks
-	return s
+	return s, true
 }
 
 // Repeats reports whether the watch of the state begins with events that were told before.
@@ -495,9 +503,8 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	if !s.Fresh && (ended || o.Kind == Expired) {
 		list.Pause = NoPause
 	}
-	if s.ResourceVersion == "" || s.ResourceVersion == "0" {
-		// There is no place to go on from: another watch would not tell what was
-		// deleted meanwhile.
+	if !s.HasPlace() {
+		// Another watch would not tell what was deleted meanwhile.
 		start.Known = ""
 		list.State = start
 		return list

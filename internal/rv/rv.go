@@ -35,6 +35,27 @@ func Compare(a, b string) Order {
 // Ordered reports whether a resource version has an order.
 func Ordered(resourceVersion string) bool { return Compare(resourceVersion, resourceVersion) == Same }
 
+// IsPlace reports whether a watch can go on from a resource version. A server may begin a watch from
+// no version, or from "0", with any state.
+func IsPlace(resourceVersion string) bool { return resourceVersion != "" && resourceVersion != "0" }
+
+// Moves reports whether a watch that is at one resource version is at another one after it has told
+// that. A watch without a place gets none: where the list had no version, that of an object or of a
+// bookmark may count something else. An older version is out of order. One without an order says
+// nothing where there was one with an order before.
+func Moves(at, to string) bool {
+	if !IsPlace(at) || !IsPlace(to) {
+		return false
+	}
+	switch Compare(to, at) {
+	case Older:
+		return false
+	case Unordered:
+		return !Ordered(at)
+	}
+	return true
+}
+
 // NotNewer reports whether a is surely not newer than b. It is false if they have no order.
 func NotNewer(a, b string) bool {
 	order := Compare(a, b)

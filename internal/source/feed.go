@@ -71,6 +71,8 @@ func ClassifyEnd(err error, at time.Time) listwatch.Outcome {
 		return listwatch.Outcome{Kind: listwatch.Expired}
 	case errors.As(err, &stalled):
 		return listwatch.Outcome{Kind: listwatch.Stalled}
+	case errors.Is(err, api.ErrContentType): // as where the header tells it when the watch is opened
+		return listwatch.Outcome{Kind: listwatch.Failed, At: at}
 	case errors.As(err, &body) && !wire.Malformed(body):
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}
 	default:

@@ -33,14 +33,10 @@ func (s *Source) openPage(ctx context.Context, opts metav1.ListOptions, each Eac
 	}
 	defer body.close()
 	body.expect(patience)
-	if s.lists[body.format] == nil {
-		s.lists[body.format] = wire.NewListReader(body, body.format, wire.Options{})
-	} else {
-		s.lists[body.format].Reset(body)
-	}
-	page, err := s.readStream(s.lists[body.format], body.selected, each)
+	reader := s.listReader(body)
+	page, err := s.readStream(reader, body.selected, each)
 	if err == nil {
-		err = s.checkShard(body.shard, s.lists[body.format].Meta().ShardSelector)
+		err = s.checkShard(body.shard, reader.Meta().ShardSelector)
 	}
 	return page, err
 }
@@ -51,6 +47,21 @@ func (s *Source) headPatience(patience time.Duration) time.Duration {
 		return min(patience, head)
 	}
 	return patience
+}
+
+// listReader returns a reader of a list. It keeps its buffers for the next page, if the answer says
+// its format.
+func (s *Source) listReader(body *stream) wire.ListReader {
+	if body.format == wire.Undeclared {
+		return wire.NewListReader(body, body.format, wire.Options{})
+	}
+	reader := &s.lists[body.format]
+	if *reader == nil {
+		*reader = wire.NewListReader(body, body.format, wire.Options{})
+	} else {
+		(*reader).Reset(body)
+	}
+	return *reader
 }
 
 func (s *Source) readStream(reader wire.ListReader, of *selected, each Each) (Page, error) {

@@ -175,7 +175,7 @@ func (f *sharedFeed) share(ctx context.Context) error {
 // nextInitial reads an initial event.
 func (f *sharedFeed) nextInitial(ctx context.Context, to *Change) error {
 	err := f.initial.feed.Next(ctx, to)
-	if err == nil && to.Event == watch.Bookmark && to.InitialEnd {
+	if err == nil && to.InitialEnd {
 		f.begins = to.Bookmark
 	}
 	return err
@@ -187,6 +187,9 @@ func (f *sharedFeed) catchUp(ctx context.Context) (err error) {
 	f.tap, err = f.source.Shared.GoOn(ctx, lapsed, func(resourceVersion string) (fanout.Watch[SharedEvent], error) {
 		return f.openFrom(ctx, resourceVersion)
 	})
+	if errors.Is(err, fanout.ErrLapsed) { // only a list tells what it has missed
+		return ErrUnread
+	}
 	if err != nil {
 		return fmt.Errorf("a watch of the handler's own, which is behind: %w", err)
 	}

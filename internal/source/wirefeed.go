@@ -18,10 +18,10 @@ type wireFeed struct {
 	source *Source
 	body   *stream
 	reader wire.WatchReader
-	// objects tells that it has shown some, and begins that its initial events have not ended.
-	objects, begins bool
-	// initial is how many bytes the initial events took, zero until they have ended.
-	initial int
+	// initial is nil but for a watch-list whose initial events have not ended, and listed is how many
+	// bytes they took, zero until they have ended.
+	initial *initialEvents
+	listed  int
 }
 
 // watchBuffer is what a watch holds while it waits. It grows with what comes.
@@ -33,7 +33,11 @@ func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience
 	if err != nil {
 		return nil, err
 	}
-	return &wireFeed{source: s, body: body, begins: startsWithObjects(opts), reader: wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})}, nil
+	f := &wireFeed{source: s, body: body, reader: wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})}
+	if startsWithObjects(opts) {
+		f.initial = &initialEvents{}
+	}
+	return f, nil
 }
 
 func (f *wireFeed) Expect(patience time.Duration) { f.body.expect(patience) }
@@ -51,7 +55,7 @@ const (
 )
 
 func (f *wireFeed) KeepsInitial() bool {
-	return f.body.http2 && f.initial > worthFreeing && f.body.bytes-f.initial < largestPiece
+	return f.body.http2 && f.listed > worthFreeing && f.body.bytes-f.listed < largestPiece
 }
 
 func (f *wireFeed) Close() { f.body.close() }
@@ -75,15 +79,35 @@ func (f *wireFeed) Next(ctx context.Context, to *Change) error {
 // read reads an event whose beginning has come.
 func (f *wireFeed) read(ctx context.Context, to *Change) error {
 	event, err := f.reader.Next()
+	waited := f.body.spent
 	f.body.progressed()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return f.failed(err, to)
-	default:
+	case f.initial == nil:
 		return f.take(&event, to)
+	default:
+		return f.takeInitial(&event, waited, to)
 	}
+}
+
+// takeInitial is take for an event that comes before the initial ones have ended.
+func (f *wireFeed) takeInitial(event *wire.Event, waited time.Duration, to *Change) error {
+	ended, err := f.initial.take(event, waited)
+	if err == nil {
+		err = f.take(event, to)
+	}
+	if err != nil || !ended {
+		return err
+	}
+	check := f.source.newKindCheck()
+	check.items = f.initial.objects
+	f.initial, f.listed = nil, f.body.bytes
+	f.body.arrivals.behind() // what has happened meanwhile
+	to.InitialEnd, to.Current = true, 0
+	return check.endInitialEvents(string(event.Kind))
 }
 
 // failed handles an event that the reader could not read.
@@ -107,20 +131,11 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 		}
 		return redact.Error(apierrors.FromObject(status))
 	case watch.Bookmark:
-		to.Bookmark, to.InitialEnd = string(event.ResourceVersion), event.InitialEventsEnd
-		if to.InitialEnd {
-			f.begins = false
-			f.initial = f.body.bytes
-			f.body.arrivals.behind() // what has happened meanwhile
-			check := f.source.newKindCheck()
-			check.items = f.objects
-			return check.endInitialEvents(string(event.Kind))
-		}
+		to.Bookmark = string(event.ResourceVersion)
 	default:
-		f.objects = true
 		to.Item, to.Unreadable = f.source.readEvent(event.Item)
 		to.Outside = f.source.leavesOut(&to.Item)
-		f.source.selectChange(to, f.body.selected, f.begins)
+		f.source.selectChange(to, f.body.selected, f.initial != nil)
 	}
 	to.Current = f.body.arrivals.proven(event.Type == watch.Bookmark, f.reader.Unread())
 	return nil

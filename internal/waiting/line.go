@@ -20,6 +20,8 @@ type Line struct {
 	// any tells that somebody waits.
 	any atomic.Bool
 	mu  sync.Mutex
+	// unversioned tells that the newest list had no version, so that none is ever reached.
+	unversioned bool
 	// waiters is a heap by version, so that an event looks only at the callers whose version it
 	// reaches, and at one more.
 	waiters waiters
@@ -61,8 +63,15 @@ func (l *Line) Reach(reached string) {
 func (l *Line) Stop() { l.endAll(api.ErrStopped) }
 
 // Listed notes the newest version before a list, and that of the list. If the list is older, it ends
-// all waits with api.ErrServerRestored: what they wait for may be of the state that is gone.
+// all waits with api.ErrServerRestored: what they wait for may be of the state that is gone. If it
+// has no version, it ends them with api.ErrUnorderedVersion.
 func (l *Line) Listed(from, to string) {
+	l.mu.Lock()
+	l.unversioned = to == ""
+	l.mu.Unlock()
+	if to == "" {
+		l.endAll(api.ErrUnorderedVersion)
+	}
 	if rv.Compare(to, from) != rv.Older {
 		return
 	}
@@ -124,7 +133,9 @@ func (l *Line) until(ctx context.Context, w Wait) error {
 		return api.ErrUnorderedVersion
 	}
 	own := &waiter{resourceVersion: w.ResourceVersion, done: make(chan error, 1)}
-	l.join(own)
+	if !l.join(own) {
+		return api.ErrUnorderedVersion
+	}
 	defer l.leave(own)
 	w.Check()
 	select { // what is reached is reached, whatever else has ended
@@ -142,11 +153,16 @@ func (l *Line) until(ctx context.Context, w Wait) error {
 	}
 }
 
-func (l *Line) join(w *waiter) {
+// join adds a caller, unless no version is ever reached.
+func (l *Line) join(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.unversioned {
+		return false
+	}
 	heap.Push(&l.waiters, w)
 	l.any.Store(true)
+	return true
 }
 
 // leave takes a caller out of the line, if its wait has not ended.

@@ -17,11 +17,16 @@ const (
 	JSON Format = iota
 	Protobuf
 	Formats // how many there are
+	// Undeclared is for an answer without a Content-Type, whose beginning tells its format.
+	Undeclared
 )
 
 func (f Format) String() string {
-	if f == Protobuf {
+	switch f {
+	case Protobuf:
 		return "protobuf"
+	case Undeclared:
+		return "undeclared"
 	}
 	return "json"
 }
@@ -30,9 +35,12 @@ func (f Format) String() string {
 const shownBytes = 256
 
 // FormatOf reads a Content-Type header. Parameters (charset, stream=watch, as=…) do not matter
-// here. Whatever is neither JSON nor protobuf, an HTML page of a proxy for instance, is an
-// ErrContentType.
+// here. Without the header, the format is Undeclared. Whatever is neither JSON nor protobuf, an HTML
+// page of a proxy for instance, is an ErrContentType.
 func FormatOf(contentType string) (Format, error) {
+	if contentType == "" {
+		return Undeclared, nil
+	}
 	media, _, err := mime.ParseMediaType(contentType)
 	switch {
 	case err == nil && media == runtime.ContentTypeJSON:

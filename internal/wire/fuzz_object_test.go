@@ -210,6 +210,9 @@ func FuzzFormatOf(f *testing.F) {
 		media = strings.ToLower(strings.TrimSpace(media))
 		known := map[string]Format{runtime.ContentTypeJSON: JSON, runtime.ContentTypeProtobuf: Protobuf}
 		want, ok := known[media]
+		if contentType == "" {
+			want, ok = Undeclared, true
+		}
 		switch {
 		case err == nil:
 			require.True(t, ok, "%q", contentType)

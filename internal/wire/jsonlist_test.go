@@ -264,12 +264,13 @@ func TestFormatOf(t *testing.T) {
 		"application/json;as=Table;v=v1;g=meta.k8s.io":     JSON,
 		"Application/JSON; charset=utf-8":                  JSON,
 		"application/vnd.kubernetes.protobuf;stream=watch": Protobuf,
+		"": Undeclared,
 	} {
 		f, err := FormatOf(contentType)
 		require.NoError(t, err)
 		require.Equal(t, want, f)
 	}
-	for _, contentType := range []string{"", "text/html", "application/cbor", "nonsense;;"} {
+	for _, contentType := range []string{" ", "text/html", "application/cbor", "nonsense;;"} {
 		_, err := FormatOf(contentType)
 		require.ErrorIs(t, err, api.ErrContentType)
 	}

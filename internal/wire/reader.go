@@ -35,8 +35,10 @@ type WatchReader interface {
 var (
 	_ ListReader  = (*jsonList)(nil)
 	_ ListReader  = (*protoList)(nil)
+	_ ListReader  = (*undeclaredList)(nil)
 	_ WatchReader = (*jsonWatch)(nil)
 	_ WatchReader = (*protoWatch)(nil)
+	_ WatchReader = (*undeclaredWatch)(nil)
 )
 
 // Options of a reader. The zero value is the default.
@@ -72,16 +74,22 @@ func (o Options) withDefaults() Options {
 
 // NewListReader reads a list in the given format from body, which stays the caller's to close.
 func NewListReader(body io.Reader, format Format, options Options) ListReader {
-	if format == Protobuf {
+	switch format {
+	case Protobuf:
 		return newProtoList(body, options.withDefaults())
+	case Undeclared:
+		return &undeclaredList{body: body, options: options}
 	}
 	return newJSONList(body, options.withDefaults())
 }
 
 // NewWatchReader reads a watch in the given format from body, which stays the caller's to close.
 func NewWatchReader(body io.Reader, format Format, options Options) WatchReader {
-	if format == Protobuf {
+	switch format {
+	case Protobuf:
 		return newProtoWatch(body, options.withDefaults())
+	case Undeclared:
+		return &undeclaredWatch{body: body, options: options}
 	}
 	return newJSONWatch(body, options.withDefaults())
 }

@@ -159,7 +159,7 @@ func TestRule9Fallback(t *testing.T) {
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 				server.ServeHTTP(w, harness.Ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
 			}},
-		{name: "the server ignores the parameter and is busy", takes: time.Minute, tries: 1, says: "does not end the initial events", known: true, busy: true,
+		{name: "the server ignores the parameter and is busy", takes: time.Minute, tries: 1, says: "the initial events", known: true, busy: true,
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 				server.ServeHTTP(w, harness.Ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
 			}},

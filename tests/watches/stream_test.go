@@ -68,7 +68,7 @@ func TestWrongAnswers(t *testing.T) {
 		{"a page that was cut", false, cut, informer.ErrContentType, "Please log in"},
 		{"HTML that says it is JSON", false, says("application/json", "<html>"), informer.ErrNotList, "<html>"},
 		{"HTML that says it is JSON, for a watch", true, says("application/json", "<html>"), informer.ErrNotWatch, "<html>"},
-		{"no content type", false, says("", "{}"), informer.ErrContentType, `""`},
+		{"no content type", false, says("", "<html>"), informer.ErrContentType, `""`},
 		{"JSON that says it is protobuf", false, says("application/vnd.kubernetes.protobuf", `{"kind":"PodList"}`), informer.ErrNotList, "not a Kubernetes list"},
 		{"a malformed list", false, says("application/json", `{"kind":"PodList","items":[}`), informer.ErrMalformed, "item"},
 		{"a malformed watch", true, says("application/json", `{"type":"ADDED","object":{}}]`), informer.ErrMalformed, "'{'"},
