@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -121,6 +122,42 @@ func TestWarmRestartServesReadsAndListsNothing(t *testing.T) {
 			require.Zero(t, w.lists())
 		})
 	}
+}
+
+// A cluster is known by the UID of its kube-system, so a snapshot goes on at another address of it, and
+// names that address from then on.
+func TestSnapshotGoesOnAtAnotherAddressOfTheCluster(t *testing.T) {
+	var forbidden atomic.Bool
+	wrap := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if forbidden.Load() && strings.HasSuffix(r.URL.Path, "kube-system") {
+				http.Error(rw, "", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
+	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+		_, err := w.Create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+		require.NoError(t, err)
+		w.create("a/1", "a/2")
+		file := w.lived(nil)
+		config := w.Config()
+		config.Host = "http://elsewhere"
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		for range 2 {
+			i := newInformer(factory.ForResource("", pods), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			stop := w.run(i)
+			sleep(time.Minute)
+			require.NoError(t, i.Status().CheckpointError)
+			require.NotEmpty(t, i.Status().ResumedFrom)
+			w.requireInStep(i)
+			require.Zero(t, w.lists())
+			stop()
+			forbidden.Store(true) // the address alone is enough
+		}
+	})
 }
 
 func TestHandlersGetRestoredObjectsAndWhatFollows(t *testing.T) {

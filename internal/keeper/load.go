@@ -99,7 +99,8 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	if k.saved.redelivery != "" || !k.left.unsaved { // else there may be one that could not be saved
 		k.Redelivery.Restore(k.saved.redelivery, v.has == sameShard)
 	}
-	if v.has != sameShard { // the checkpoint is to be one of this shard soon
+	k.saved.server = checkpoint.SourceFrom(f.content.Metadata).Server
+	if v.has != sameShard || k.saved.server != k.address() { // the checkpoint is to be one of this source soon
 		k.pending.changes.Add(1)
 		k.pending.noteList()
 	}

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -232,7 +233,7 @@ func (s *lockedStore) read(ctx context.Context, decode func(from io.Reader) erro
 // metadata is that of content which is saved with p.
 func (s *lockedStore) metadata(p point) map[string]string {
 	source := s.subject.source
-	source.Cluster = p.cluster
+	source.Cluster, source.Server = p.cluster, p.server
 	metadata := source.Metadata()
 	if p.resume != "" {
 		metadata[checkpoint.MetadataResourceVersion] = p.resume
@@ -241,6 +242,11 @@ func (s *lockedStore) metadata(p point) map[string]string {
 		metadata[checkpoint.MetadataRedelivery] = p.redelivery
 	}
 	return metadata
+}
+
+// address is where the cluster is reached, or was when the run began.
+func (s *lockedStore) address() string {
+	return cmp.Or(s.Cluster.Server(), s.subject.source.Server)
 }
 
 // nameOf is the name of a store in Status.

@@ -94,8 +94,10 @@ func (s *Snapshots) End(ctx context.Context) {
 func (s *Snapshots) saver() saver {
 	return saver{
 		changes: s.pending.changes.Load,
-		moved:   func(ended bool) bool { return claimed(s.content.Resume(), ended) != s.saved.resume },
-		save:    s.save,
+		moved: func(ended bool) bool {
+			return claimed(s.content.Resume(), ended) != s.saved.resume || s.address() != s.saved.server
+		},
+		save: s.save,
 	}
 }
 
@@ -119,6 +121,7 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 	}
 	return s.write(ctx, func(w io.Writer) (p point, err error) {
 		p.cluster = s.Cluster.UID() // before the state: another cluster is a gap, for which a state has no version
+		p.server = s.address()
 		state := s.content.State()
 		p.resume = claimed(state.Resume, ended)
 		cw := checkpoint.NewSnapshotWriter(w)
@@ -177,7 +180,12 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 		if err := s.content.Restore(ctx, v.claims, r.Payload()); err != nil {
 			return err
 		}
-		s.saved, resume = saved{point{resume: v.claims, cluster: v.cluster}, time.Now()}, v.claims
+		p := point{resume: v.claims, cluster: v.cluster, server: checkpoint.SourceFrom(r.Metadata()).Server}
+		s.saved, resume = saved{p, time.Now()}, v.claims
+		if p.server != s.address() {
+			s.pending.changes.Add(1) // it is to name this address soon
+			s.pending.noteList()
+		}
 		return nil
 	})
 	return resume, err
