@@ -160,6 +160,53 @@ func TestSnapshotGoesOnAtAnotherAddressOfTheCluster(t *testing.T) {
 	})
 }
 
+// Where kube-system is forbidden and none of a few known objects exists, all objects of the server are
+// compared with those of the snapshot.
+func TestSnapshotOfAnotherClusterIsRecognizedByTheObjectsItLacks(t *testing.T) {
+	forbidden := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "kube-system") {
+				http.Error(rw, "", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
+	for name, same := range map[string]bool{"another": false, "the same": true} {
+		bubbleRun(t, name, informertest.Options{Wrap: forbidden}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2", "a/3", "a/4")
+			file := w.lived(nil)
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if same {
+				w.remove("a/1", "a/2", "a/3")
+			} else {
+				second := informertest.NewServer(informertest.Options{InMemory: true, Wrap: forbidden})
+				defer second.Close()
+				w = &world{t: t, Server: second}
+				w.create("b/1")
+				w.SetResourceVersion(100)
+				w.create("b/2")
+			}
+			i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			stop := w.run(i)
+			sleep(5 * time.Minute)
+			if same {
+				w.requireInStep(i)
+				require.NoError(t, i.Status().CheckpointError)
+				return
+			}
+			require.ErrorIs(t, i.Status().CheckpointError, informer.ErrCheckpointSource)
+			require.ErrorContains(t, i.Status().CheckpointError, "one without b/1 in version")
+			require.Zero(t, i.Status().Objects)
+			stop()
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		})
+	}
+}
+
 func TestHandlersGetRestoredObjectsAndWhatFollows(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2", "a/3")

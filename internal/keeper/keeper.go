@@ -161,8 +161,7 @@ func (k *Keeper) saver(queue *deltaqueue.Queue) saver {
 		// Changes by others count too: a run that lists nothing must save versions that were there before.
 		changes: func() int64 { return k.pending.changes.Load() + k.Versions.Edits() - k.savedEdits },
 		moved: func(ended bool) bool {
-			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.Redelivery.Text() != k.saved.redelivery ||
-				k.address() != k.saved.server
+			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.Redelivery.Text() != k.saved.redelivery || k.hasMoved()
 		},
 		save: func(ctx context.Context, ended bool) error { return k.save(ctx, queue, ended) },
 	}

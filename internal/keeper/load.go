@@ -26,19 +26,20 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	}
 	var objects []object.Known
 	switch v.use {
-	case useNothing:
-		k.Cluster.Learn(v.cluster)
-		k.wrote = f.content.Metadata[checkpoint.MetadataWriter]
-		return "", nil
 	case useResume:
 		objects = k.Versions.Sample(f.content.IsDead)
-	case useAll:
+	default:
 		objects = f.content.Sample()
 	}
-	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()); err != nil {
+	empty := v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()
+	if err := k.vouch(ctx, f.content.Metadata, objects, empty, func() (lookup, error) { return f.content.Lookup, nil }); err != nil {
 		return "", err
 	}
 	k.Cluster.Learn(v.cluster)
+	if v.use == useNothing {
+		k.wrote = f.content.Metadata[checkpoint.MetadataWriter]
+		return "", nil
+	}
 	return k.adopt(f, v), nil
 }
 
@@ -100,7 +101,7 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		k.Redelivery.Restore(k.saved.redelivery, v.has == sameShard)
 	}
 	k.saved.server = checkpoint.SourceFrom(f.content.Metadata).Server
-	if v.has != sameShard || k.saved.server != k.address() { // the checkpoint is to be one of this source soon
+	if v.has != sameShard || k.hasMoved() { // the checkpoint is to be one of this source soon
 		k.pending.changes.Add(1)
 		k.pending.noteList()
 	}

@@ -47,6 +47,8 @@ type Answer struct {
 	// HasVersion tells that the server has said that it has the resource version.
 	HasVersion bool
 	Identity   Identity
+	// Refused tells that the server has refused to look for known objects, one at a time.
+	Refused bool
 	// Expected and Found describe the two clusters if an object tells that they differ.
 	Expected, Found string
 }
@@ -158,6 +160,7 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 		for _, o := range q.Objects() {
 			found, err := r.find(ctx, o.Key, q.ResourceVersion)
 			if isRefusal(err) {
+				a.Refused = true
 				break
 			}
 			if err != nil {
