@@ -167,6 +167,7 @@ func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	p, err := s.page(ctx, opts, each)
 	switch {
 	case err != nil:
+		s.Memory.lists.refused(err)
 	case p.Continue == "":
 		err = s.Memory.lists.completed(p.ResourceVersion)
 	case opts.ResourceVersion == "0":
@@ -212,11 +213,14 @@ func (s *Source) Watch(ctx context.Context, opts metav1.ListOptions) (Feed, erro
 }
 
 // openOwn opens a watch of the Source's own.
-func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
+func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed Feed, err error) {
 	if s.resource == nil {
-		return s.openChannel(ctx, opts, patience)
+		feed, err = s.openChannel(ctx, opts, patience)
+	} else {
+		feed, err = s.openWire(ctx, opts, patience)
 	}
-	return s.openWire(ctx, opts, patience)
+	s.Memory.lists.refused(err)
+	return feed, err
 }
 
 // Key returns what lists share their turns by: it is equal for all resources of one server, where
