@@ -71,8 +71,10 @@ func (c *cluster) isUnknown(ctx context.Context, r schema.GroupVersionResource) 
 // They are over when end is called.
 type exchange struct {
 	cluster *cluster
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	// next makes the requests.
+	next   http.RoundTripper
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 	// quiet ends the context when the server has been silent for too long.
 	quiet *time.Timer
 
@@ -95,9 +97,10 @@ func (e *exchange) end() {
 }
 
 func (e *exchange) client() (*discovery.DiscoveryClient, error) {
-	over := *e.cluster.http
-	over.Transport = e
-	return discovery.NewDiscoveryClientForConfigAndClient(e.cluster.config, &over)
+	config, client := e.cluster.server.Client()
+	over := *client
+	e.next, over.Transport = client.Transport, e
+	return discovery.NewDiscoveryClientForConfigAndClient(config, &over)
 }
 
 // errNoAnswer stands for an error that client-go would try again after.
@@ -105,7 +108,7 @@ var errNoAnswer = errors.New("no answer")
 
 // RoundTrip is how requests are made.
 func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := e.cluster.http.Transport.RoundTrip(request.WithContext(e.ctx))
+	response, err := e.next.RoundTrip(request.WithContext(e.ctx))
 	e.quiet.Reset(silence)
 	if err != nil {
 		return nil, e.fail(err)

@@ -88,7 +88,7 @@ func (r *Resource) InJSON() *Resource {
 // AnsweredBy returns a copy whose requests a transport answers in place of the server. It has the same
 // source.
 func (r *Resource) AnsweredBy(transport http.RoundTripper) (*Resource, error) {
-	s, err := New(&rest.Config{Host: r.address(), Transport: transport, QPS: -1})
+	s, err := New(&rest.Config{Host: r.Address(), Transport: transport, QPS: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +101,14 @@ func (r *Resource) AnsweredBy(transport http.RoundTripper) (*Resource, error) {
 func (r *Resource) OnlyJSON() bool { return r.onlyJSON }
 
 // Turns is equal for the resources of one server, so that lists can take turns server by server.
-func (r *Resource) Turns() any {
-	if r.server.config.Dial != nil { // a name may mean another server to others
-		return r.server
-	}
-	return r.server.config.Host
-}
+func (r *Resource) Turns() any { return r.server.turns }
 
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
 // compresses reports whether lists and watches may come compressed: unless the client's
 // configuration has DisableCompression.
-func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
+func (r *Resource) compresses() bool { return !r.server.link.Load().config.DisableCompression }
 
 // ParameterFailure returns why a query parameter did not work for the resource lately, or nil.
 func (r *Resource) ParameterFailure(name string) error {
@@ -133,7 +128,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	}
 	opts = r.tweaks.apply(opts)
 	request := r.get().AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
-	if agent := r.server.config.UserAgent; agent != "" {
+	if agent := r.server.link.Load().config.UserAgent; agent != "" {
 		request.SetHeader("User-Agent", agent) // or client-go's transport copies the request to set it
 	}
 	encoding := acceptGzip
@@ -159,7 +154,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 
 // get begins a request.
 func (r *Resource) get() *rest.Request {
-	return r.server.client.Get().Throttle(r.limiter)
+	return r.server.link.Load().client.Get().Throttle(r.limiter)
 }
 
 // Period returns the number of the present period, from 1: it grows when a connection of the server

@@ -13,22 +13,22 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Server is one API server, as one configuration reaches it. It is safe for concurrent use.
+// Server is one API server, as its newest configuration reaches it. It is safe for concurrent use.
 type Server struct {
-	config     *rest.Config
-	httpClient *http.Client
-	// client is for what is read off the wire. Its requests are given a rate limiter.
-	client       rest.Interface
+	// link is what new requests are made with.
+	link atomic.Pointer[link]
+	// turns is what lists take turns by: see Resource.Turns.
+	turns        any
 	asksProtobuf bool
 	parameters   *failureMemory
 	presence     *presence
@@ -40,26 +40,22 @@ func New(config *rest.Config) (*Server, error) {
 	if config == nil {
 		return nil, errors.New("the rest.Config is nil")
 	}
-	asked := config.ContentType + "," + config.AcceptContentTypes
-	config = dynamic.ConfigFor(config) // a copy
-	presence, acquaintance := newPresence(config.Host), newAcquaintance()
-	httpClient, err := clientFor(config, presence, acquaintance)
-	if err != nil {
-		return nil, err
-	}
-	client, err := restClient(config, httpClient, statusCodecs())
-	if err != nil {
-		return nil, err
-	}
-	return &Server{
-		config:       config,
-		httpClient:   httpClient,
-		client:       client,
-		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
+	s := &Server{
+		turns:        config.Host,
+		asksProtobuf: strings.Contains(config.ContentType+","+config.AcceptContentTypes, runtime.ContentTypeProtobuf),
 		parameters:   newFailureMemory(),
-		presence:     presence,
-		acquaintance: acquaintance,
-	}, nil
+		presence:     newPresence(config.Host),
+		acquaintance: newAcquaintance(),
+	}
+	if config.Dial != nil { // a name may mean another server to others
+		s.turns = s
+	}
+	first, err := s.newLink(config)
+	if err != nil {
+		return nil, err
+	}
+	s.link.Store(first)
+	return s, nil
 }
 
 // Resource returns a resource in a namespace, or in all of them if namespace is empty. It has a
@@ -70,17 +66,18 @@ func (s *Server) Resource(namespace string, gvr schema.GroupVersionResource) *Re
 }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (s *Server) CloseIdleConnections() { s.httpClient.CloseIdleConnections() }
+func (s *Server) CloseIdleConnections() { s.link.Load().httpClient.CloseIdleConnections() }
 
 // decodingClient is a client for callers that want lists and watches decoded. Limiter is its
 // rate limiter, nil for the one that config asks for.
 func (s *Server) decodingClient(limiter flowcontrol.RateLimiter) rest.Interface {
-	config := s.config
+	l := s.link.Load()
+	config := l.config
 	if limiter != nil {
 		config = rest.CopyConfig(config)
 		config.RateLimiter = limiter
 	}
-	client, err := restClient(config, s.httpClient, config.NegotiatedSerializer)
+	client, err := restClient(config, l.httpClient, config.NegotiatedSerializer)
 	if err != nil { // not possible: New has made one from them
 		panic(fmt.Sprintf("client for decoded lists and watches: %v", err))
 	}
