@@ -94,8 +94,7 @@ func (c *cluster) leave(r *run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c.session == nil {
-		_, client := c.server.Client()
-		client.CloseIdleConnections()
+		c.server.CloseIdleConnections()
 		if c.gone && !closed(c.ended) {
 			close(c.ended)
 		}

@@ -98,7 +98,7 @@ func (s *triggers) watch(ctx context.Context, resource schema.GroupVersionResour
 			},
 		},
 		ErrorHandler: func(_ *informer.Reflector, err error) {
-			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 				cancel()
 			}
 		},

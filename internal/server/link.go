@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/dynamic"
@@ -49,8 +50,36 @@ func (r *Resource) Reconfigure(config *rest.Config) (apply func(), err error) {
 		return nil, err
 	}
 	return func() {
-		former := r.server.link.Swap(next)
+		r.server.retire(r.server.link.Swap(next))
 		r.server.acquaintance.lost() // what is listed from now on may be of another cluster
-		former.httpClient.CloseIdleConnections()
 	}, nil
 }
+
+// maxRetired is how many former links are remembered, for watches over them to end.
+const maxRetired = 8
+
+// retire remembers a former link, and closes what is idle of all of them.
+func (s *Server) retire(former *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retired = append(s.retired, former)
+	if len(s.retired) > maxRetired {
+		s.retired = slices.Delete(s.retired, 0, 1)
+	}
+	for _, l := range s.retired {
+		l.httpClient.CloseIdleConnections()
+	}
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (s *Server) CloseIdleConnections() {
+	s.link.Load().httpClient.CloseIdleConnections()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.retired {
+		l.httpClient.CloseIdleConnections()
+	}
+}
+
+// CloseIdleConnections closes the connections of the server that no request uses.
+func (r *Resource) CloseIdleConnections() { r.server.CloseIdleConnections() }

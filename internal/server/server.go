@@ -33,6 +33,10 @@ type Server struct {
 	parameters   *failureMemory
 	presence     *presence
 	acquaintance *acquaintance
+
+	mu sync.Mutex
+	// retired are former links, the oldest first. Watches may go on over them.
+	retired []*link
 }
 
 // New returns the server of config, which is copied. The error says what is wrong with config.
@@ -64,9 +68,6 @@ func (s *Server) Resource(namespace string, gvr schema.GroupVersionResource) *Re
 	limiter := s.decodingClient(nil).GetRateLimiter() // as client-go makes them
 	return &Resource{server: s, limiter: limiter, namespace: namespace, resource: gvr}
 }
-
-// CloseIdleConnections closes the connections that no request uses.
-func (s *Server) CloseIdleConnections() { s.link.Load().httpClient.CloseIdleConnections() }
 
 // decodingClient is a client for callers that want lists and watches decoded. Limiter is its
 // rate limiter, nil for the one that config asks for.
