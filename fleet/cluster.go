@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -15,10 +14,12 @@ import (
 type cluster struct {
 	fleet *Fleet
 	name  string
-	// listers list and watch its resources; config and http are what they ask the server with.
+	// listers list and watch its resources. Server is any of them, by which the server is asked.
 	listers informer.DynamicListerWatcherFactory
-	config  *rest.Config
-	http    *http.Client
+	server  *server.Resource
+	// host is that of the configuration, by which the factory knows the server. It is guarded by the
+	// fleet's lock.
+	host string
 	// release ends the use of the server in the factory, and hide the place in the registry.
 	release, hide func()
 	// removed is closed by Remove, and ended when no unit runs after it.
@@ -44,7 +45,8 @@ func (f *Fleet) newCluster(name string, config *rest.Config) (*cluster, error) {
 		removed: make(chan struct{}), ended: make(chan struct{}),
 		units: map[Unit]*run{},
 	}
-	c.config, c.http = server.Of(listers.ForResource("", schema.GroupVersionResource{})).Client()
+	c.server = server.Of(listers.ForResource("", schema.GroupVersionResource{}))
+	c.host = config.Host
 	c.log.note(ClusterIdle, nil)
 	return c, nil
 }
@@ -92,7 +94,7 @@ func (c *cluster) leave(r *run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c.session == nil {
-		c.http.CloseIdleConnections()
+		c.server.CloseIdleConnections()
 		if c.gone && !closed(c.ended) {
 			close(c.ended)
 		}

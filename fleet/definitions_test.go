@@ -502,3 +502,37 @@ func TestBrokenDiscoveryAmidChangeOfVersion(t *testing.T) {
 		require.NotContains(t, fmt.Sprint(m.told("east", gadgets)), "Deleted")
 	})
 }
+
+// What discovery does not show is no sign: a definition whose annotations, managed fields and status are
+// written every two seconds, as by a controller that reports that it lives.
+func TestPatchedDefinitionsAreNoSign(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: withDefinitions()})
+		definition := object(crds, "", "gadgets.example.com")
+		definition.SetGeneration(1)
+		_, err := east.Create(crds, definition)
+		require.NoError(t, err)
+		east.AddResource(served(gadgets))
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour})
+		follow(t, f, "east", east)
+		time.Sleep(3 * time.Minute)
+		discovered := func() time.Time {
+			now, _ := f.Cluster("east")
+			return now.Discovered
+		}
+		before := discovered()
+		for n := range 900 {
+			definition.SetAnnotations(map[string]string{"beat": fmt.Sprint(n)})
+			_, err := east.Update(crds, definition)
+			require.NoError(t, err)
+			time.Sleep(2 * time.Second)
+		}
+		require.Equal(t, before, discovered())
+		definition.SetGeneration(2)
+		_, err = east.Update(crds, definition)
+		require.NoError(t, err)
+		time.Sleep(3 * time.Second)
+		require.NotEqual(t, before, discovered())
+	})
+}

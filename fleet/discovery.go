@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
 	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 const (
@@ -66,19 +63,7 @@ func (c *cluster) isUnknown(ctx context.Context, r schema.GroupVersionResource) 
 		path = []string{"/api", r.Version, r.Resource}
 	}
 	answer := client.RESTClient().Get().AbsPath(path...).Param("limit", "1").Do(ctx)
-	return apierrors.IsNotFound(answer.Error()) && isOfAPIServer(answer.Error())
-}
-
-// isOfAPIServer reports whether a 404 can be that of an API server: a Status, or the text of its
-// router. That of something before it is a page of HTML, for instance.
-func isOfAPIServer(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return true
-	}
-	return !slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == metav1.CauseTypeUnexpectedServerResponse && strings.TrimSpace(c.Message) != "404 page not found"
-	})
+	return server.LacksResource(answer.Error())
 }
 
 // exchange is a few requests of a discovery client. The client knows no context, and makes requests
@@ -86,8 +71,10 @@ func isOfAPIServer(err error) bool {
 // They are over when end is called.
 type exchange struct {
 	cluster *cluster
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	// next makes the requests.
+	next   http.RoundTripper
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 	// quiet ends the context when the server has been silent for too long.
 	quiet *time.Timer
 
@@ -110,9 +97,10 @@ func (e *exchange) end() {
 }
 
 func (e *exchange) client() (*discovery.DiscoveryClient, error) {
-	over := *e.cluster.http
-	over.Transport = e
-	return discovery.NewDiscoveryClientForConfigAndClient(e.cluster.config, &over)
+	config, client := e.cluster.server.Client()
+	over := *client
+	e.next, over.Transport = client.Transport, e
+	return discovery.NewDiscoveryClientForConfigAndClient(config, &over)
 }
 
 // errNoAnswer stands for an error that client-go would try again after.
@@ -120,7 +108,7 @@ var errNoAnswer = errors.New("no answer")
 
 // RoundTrip is how requests are made.
 func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := e.cluster.http.Transport.RoundTrip(request.WithContext(e.ctx))
+	response, err := e.next.RoundTrip(request.WithContext(e.ctx))
 	e.quiet.Reset(silence)
 	if err != nil {
 		return nil, e.fail(err)

@@ -19,8 +19,8 @@ var (
 	ErrRemoved = errors.New("the cluster was removed")
 )
 
-// ClusterError says why a cluster could not be added. Its cause is ErrClusterExists, a
-// *factory.ServerConflictError, or what is wrong with the name or the configuration.
+// ClusterError says why a cluster could not be added or updated. Its cause is ErrClusterExists,
+// ErrNoCluster, a *factory.ServerConflictError, or what is wrong with the name or the configuration.
 type ClusterError struct {
 	// Cluster is the name.
 	Cluster string

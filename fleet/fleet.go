@@ -79,12 +79,59 @@ func (f *Fleet) add(name string, config *rest.Config) error {
 	if f.clusters[name] != nil {
 		return ErrClusterExists
 	}
-	if c.release, err = f.config.Factory.UseServer(name, c.config.Host); err != nil {
+	if c.release, err = f.config.Factory.UseServer(name, c.host); err != nil {
 		return err
 	}
 	f.clusters[name] = c
 	c.hide = f.registry.Add(registry.Labels{Cluster: name, Informer: "discovery"}, discoverySource{c})
 	broadcast(&f.changed)
+	return nil
+}
+
+// Update gives a cluster another configuration, which is copied: another address, other certificates
+// or credentials, a token for instance. It does not wait for the server. New requests are made with
+// it. Watches that are open go on until they end, and what follows them goes on from where they were,
+// so nothing is listed. QPS and content types stay as they were.
+//
+// At another address, the cluster must be the same, which the UID of its namespace kube-system tells.
+// Another one is noticed when a watch is opened there, as one that takes the place of another at the
+// same address: it is listed, and handlers are told all that differs.
+//
+// The error is a *ClusterError: of ErrNoCluster, or of what is wrong with config. The former
+// configuration stays then.
+func (f *Fleet) Update(name string, config *rest.Config) error {
+	if err := f.update(name, config); err != nil {
+		return &ClusterError{Cluster: name, Err: err}
+	}
+	return nil
+}
+
+func (f *Fleet) update(name string, config *rest.Config) error {
+	f.mu.Lock()
+	c := f.clusters[name]
+	f.mu.Unlock()
+	if c == nil {
+		return ErrNoCluster
+	}
+	apply, err := c.server.Reconfigure(config) // without the lock, because it may read files
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.clusters[name] != c {
+		return ErrNoCluster
+	}
+	if config.Host != c.host {
+		c.release()
+		release, err := f.config.Factory.UseServer(name, config.Host)
+		if err != nil {
+			c.release, _ = f.config.Factory.UseServer(name, c.host) // others use it still
+			return err
+		}
+		c.release, c.host = release, config.Host
+	}
+	apply()
 	return nil
 }
 

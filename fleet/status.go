@@ -63,7 +63,7 @@ func (f *Fleet) Cluster(name string) (Cluster, bool) {
 
 func (c *cluster) statusLocked() Cluster {
 	s := Cluster{
-		Name: c.name, Server: c.config.Host, State: c.log.state, Since: c.log.since, Discovered: c.log.answered,
+		Name: c.name, Server: c.host, State: c.log.state, Since: c.log.since, Discovered: c.log.answered,
 		LastError: c.log.err, LastErrorTime: c.log.failed, Units: len(c.units), Synced: c.hasSyncedLocked(),
 	}
 	for _, u := range slices.SortedFunc(maps.Values(c.units), func(a, b *run) int { return a.unit.Compare(b.unit) }) {

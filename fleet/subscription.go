@@ -54,6 +54,7 @@ const (
 func (r *run) ensure(ctx context.Context, name schema.GroupResource, want choice, retry bool) {
 	sub := r.subscriptions[name]
 	switch {
+	case sub != nil && sub.isOther(want): // the handler is told first that it is gone
 	case sub == nil:
 		r.start(ctx, name, &subscription{}, want)
 	case sub.stage == failed && retry, sub.stage == ending && closed(sub.released):
@@ -65,15 +66,17 @@ func (r *run) ensure(ctx context.Context, name schema.GroupResource, want choice
 func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[schema.GroupResource]choice, found *catalog, retry bool) {
 	sub := r.subscriptions[name]
 	want, is := wanted[name]
+	other := is && sub.isOther(want)
+	is = is && !other
 	switch sub.stage {
 	case failed:
-		if !is && retry && r.isGone(ctx, sub, found) {
+		if !is && retry && (other || r.isGone(ctx, sub, found)) {
 			r.partOrForget(ctx, name, sub)
 		}
 	case following:
 		if closed(sub.lease.Done()) {
 			r.release(sub)
-		} else if r.isOver(ctx, sub, want, is, found) {
+		} else if other && r.isReplaced(sub, found) || !other && r.isOver(ctx, sub, want, is, found) {
 			sub.gone = !is
 			r.release(sub)
 		}
@@ -83,10 +86,34 @@ func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[
 			r.release(sub)
 		}
 	case ending:
-		if !is && closed(sub.released) && (sub.gone || r.isGone(ctx, sub, found)) {
+		if !is && closed(sub.released) && (sub.gone || other || r.isGone(ctx, sub, found)) {
 			r.partOrForget(ctx, name, sub)
 		}
 	}
+}
+
+// isOther reports whether what is to be followed is something else under the name of the resource: of
+// another kind, or of another scope.
+func (s *subscription) isOther(want choice) bool {
+	return s.target.Kind != "" && (s.target.Kind != want.kind || s.target.Namespaced != want.namespaced)
+}
+
+// isReplaced reports whether something else has taken the place of the resource. That is believed of
+// two discoveries that agree.
+func (r *run) isReplaced(sub *subscription, found *catalog) bool {
+	if _, broken := found.broken[sub.target.Resource.GroupVersion()]; broken {
+		return false
+	}
+	return r.agrees(sub, found)
+}
+
+// agrees notes a catalog that lacks the resource, and reports whether one before it has lacked it.
+func (r *run) agrees(sub *subscription, found *catalog) bool {
+	if sub.doubt == nil {
+		sub.doubt = found
+		r.session.triggers.see()
+	}
+	return sub.doubt != found
 }
 
 // isOver reports whether the resource is not followed any more as it is.
@@ -108,11 +135,7 @@ func (r *run) isGone(ctx context.Context, sub *subscription, found *catalog) boo
 	if !found.complete() || resource.Group == "" && !found.hasCoreGroup() || !r.cluster.isUnknown(ctx, resource) {
 		return false
 	}
-	if sub.doubt == nil {
-		sub.doubt = found
-		r.session.triggers.see()
-	}
-	return sub.doubt != found
+	return r.agrees(sub, found)
 }
 
 // start starts an informer of a subscription that has none.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 )
@@ -70,21 +72,33 @@ func (s *triggers) see() {
 func (s *triggers) watch(ctx context.Context, resource schema.GroupVersionResource, found *catalog) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	shown := shownStates{}
 	i := informer.NewResourceVersionInformer(s.cluster.name+": "+resourceText(resource), informer.InformerConfig{
 		ListerWatcher: s.cluster.listers.ForResource("", resource),
 		ExampleObject: &metav1.PartialObjectMetadata{},
 		Budget:        s.cluster.fleet.config.Budget,
 		Handler: informer.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(obj any, isInInitialList bool) {
+				shown.changes(obj.(metav1.Object))
 				if !isInInitialList || !found.shows(resource.GroupResource(), obj.(metav1.Object).GetName()) {
 					s.see()
 				}
 			},
-			UpdateFunc: func(any, any) { s.see() },
-			DeleteFunc: func(any) { s.see() },
+			UpdateFunc: func(_, obj any) {
+				// The conditions of an API service, which metadata does not have, make discovery complete.
+				if resource.GroupResource() == apiServices || shown.changes(obj.(metav1.Object)) {
+					s.see()
+				}
+			},
+			DeleteFunc: func(obj any) {
+				if gone, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+					delete(shown, gone)
+				}
+				s.see()
+			},
 		},
 		ErrorHandler: func(_ *informer.Reflector, err error) {
-			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 				cancel()
 			}
 		},
@@ -101,4 +115,39 @@ func (c *catalog) shows(kind schema.GroupResource, object string) bool {
 		return c.served[schema.GroupVersion{Group: group, Version: first}]
 	}
 	return c.find(schema.GroupResource{Group: group, Resource: first}) != nil
+}
+
+// unsettledFor is how long an object may take, after it was created or specified anew, until its
+// conditions let discovery show it.
+const unsettledFor = time.Minute
+
+// shownState is what of an object discovery depends on, as far as its metadata tells.
+type shownState struct {
+	generation int64
+	deleting   bool
+	// since is when it came to be so.
+	since time.Time
+}
+
+// shownStates are those of objects, by name. They belong to one handler.
+type shownStates map[string]shownState
+
+// changes notes an object, and reports whether discovery may show something else because of it: its
+// generation is another one, it is being deleted, or it may not have settled yet. Annotations, managed
+// fields and a status that is written again and again do not count. An object without a generation
+// always counts.
+func (s shownStates) changes(object metav1.Object) bool {
+	now := shownState{generation: object.GetGeneration(), deleting: object.GetDeletionTimestamp() != nil, since: object.GetCreationTimestamp().Time}
+	was, isKnown := s[object.GetName()]
+	if isKnown {
+		now.since = was.since
+	}
+	if isKnown && now == was {
+		return now.generation == 0 || time.Since(was.since) < unsettledFor
+	}
+	if isKnown {
+		now.since = time.Now()
+	}
+	s[object.GetName()] = now
+	return true
 }

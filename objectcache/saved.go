@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/keeper"
+	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
@@ -181,6 +182,18 @@ func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.Payl
 		c.changelog.append(nil, event{batch: restored, arrived: moment.Now()})
 	}
 	return nil
+}
+
+// Lookup reads a snapshot into a store of its own.
+func (c saved) Lookup(from *checkpoint.PayloadReader) (lookup func(key string) (keytable.Version, bool), err error) {
+	aside := NewStore(c.example, nil, StoreOptions{})
+	if err := aside.restore(from); err != nil {
+		if from.Err() == nil {
+			err = fmt.Errorf("%w: %w", keeper.ErrUnfit, err)
+		}
+		return nil, err
+	}
+	return aside.version, nil
 }
 
 // errSecrets says that Secrets would be written.

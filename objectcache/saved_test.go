@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -119,6 +120,89 @@ func TestWarmRestartServesReadsAndListsNothing(t *testing.T) {
 			require.NoError(t, i.Status().CheckpointError)
 			stop()
 			require.Zero(t, w.lists())
+		})
+	}
+}
+
+// A cluster is known by the UID of its kube-system, so a snapshot goes on at another address of it, and
+// names that address from then on.
+func TestSnapshotGoesOnAtAnotherAddressOfTheCluster(t *testing.T) {
+	var forbidden atomic.Bool
+	wrap := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if forbidden.Load() && strings.HasSuffix(r.URL.Path, "kube-system") {
+				http.Error(rw, "", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
+	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+		_, err := w.Create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+		require.NoError(t, err)
+		w.create("a/1", "a/2")
+		file := w.lived(nil)
+		config := w.Config()
+		config.Host = "http://elsewhere"
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		for range 2 {
+			i := newInformer(factory.ForResource("", pods), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			stop := w.run(i)
+			sleep(time.Minute)
+			require.NoError(t, i.Status().CheckpointError)
+			require.NotEmpty(t, i.Status().ResumedFrom)
+			w.requireInStep(i)
+			require.Zero(t, w.lists())
+			stop()
+			forbidden.Store(true) // the address alone is enough
+		}
+	})
+}
+
+// Where kube-system is forbidden and none of a few known objects exists, all objects of the server are
+// compared with those of the snapshot.
+func TestSnapshotOfAnotherClusterIsRecognizedByTheObjectsItLacks(t *testing.T) {
+	forbidden := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "kube-system") {
+				http.Error(rw, "", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
+	for name, same := range map[string]bool{"another": false, "the same": true} {
+		bubbleRun(t, name, informertest.Options{Wrap: forbidden}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2", "a/3", "a/4")
+			file := w.lived(nil)
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if same {
+				w.remove("a/1", "a/2", "a/3")
+			} else {
+				second := informertest.NewServer(informertest.Options{InMemory: true, Wrap: forbidden})
+				defer second.Close()
+				w = &world{t: t, Server: second}
+				w.create("b/1")
+				w.SetResourceVersion(100)
+				w.create("b/2")
+			}
+			i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			stop := w.run(i)
+			sleep(5 * time.Minute)
+			if same {
+				w.requireInStep(i)
+				require.NoError(t, i.Status().CheckpointError)
+				return
+			}
+			require.ErrorIs(t, i.Status().CheckpointError, informer.ErrCheckpointSource)
+			require.ErrorContains(t, i.Status().CheckpointError, "one without b/1 in version")
+			require.Zero(t, i.Status().Objects)
+			stop()
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
 		})
 	}
 }

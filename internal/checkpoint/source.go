@@ -73,15 +73,18 @@ func SourceFrom(metadata map[string]string) (s Source) {
 
 // Check returns an *api.CheckpointSourceError if saved, the source of a checkpoint, differs from s.
 // It compares the clusters only where both are known, because reading kube-system may be forbidden,
-// or may fail for a while. Two shards do not differ if they may have objects in common: what is in
-// both can be used.
+// or may fail for a while. One cluster may be reached at another address than before, so the servers
+// matter unless both clusters are known, and the same. Two shards do not differ if they may have
+// objects in common: what is in both can be used.
 func (s Source) Check(saved Source) error {
 	var differences []api.CheckpointSourceDifference
 	theirs := saved.fields()
+	same := s.Cluster != "" && s.Cluster == saved.Cluster
 	for i, f := range s.fields() {
 		wanted, saved := *f.value, *theirs[i].value
 		switch {
-		case wanted == saved, f.value == &s.Cluster && (wanted == "" || saved == ""), f.value == &s.Shard && meet(wanted, saved):
+		case wanted == saved, f.value == &s.Server && same, f.value == &s.Cluster && (wanted == "" || saved == ""),
+			f.value == &s.Shard && meet(wanted, saved):
 			continue
 		}
 		differences = append(differences, api.CheckpointSourceDifference{Field: f.name, Saved: saved, Wanted: wanted})

@@ -40,7 +40,7 @@ func TestSourceCheckReportsEachDifference(t *testing.T) {
 		for _, value := range []string{"", "another"} {
 			wanted := saved
 			*change(&wanted) = value
-			if name == "cluster" && value == "" {
+			if name == "cluster" && value == "" || name == "server" {
 				require.NoError(t, wanted.Check(saved))
 				require.NoError(t, saved.Check(wanted))
 				continue
@@ -50,6 +50,11 @@ func TestSourceCheckReportsEachDifference(t *testing.T) {
 			difference := api.CheckpointSourceDifference{Field: name, Saved: *change(&saved), Wanted: value}
 			require.Equal(t, &api.CheckpointSourceError{Differences: []api.CheckpointSourceDifference{difference}}, err)
 		}
+	}
+	for _, clusters := range [][2]string{{"", ""}, {"uid-1", ""}, {"", "uid-1"}, {"uid-1", "uid-2"}} {
+		wanted, other := saved, saved
+		wanted.Server, wanted.Cluster, other.Cluster = "https://two", clusters[0], clusters[1]
+		require.ErrorContains(t, wanted.Check(other), `server is "https://one", not "https://two"`, "clusters %q", clusters)
 	}
 	err := checkpoint.Source{Server: "https://one", Resource: "v1/nodes"}.Check(saved)
 	require.EqualError(t, err, `checkpoint of another source: resource is "v1/pods", not "v1/nodes", namespace is "a", not "", `+
@@ -89,10 +94,13 @@ func FuzzSource(f *testing.F) {
 			field := of(&read)
 			kept := *field
 			*field += "x"
-			if err := source.Check(read); name != "cluster" || kept != "" {
-				require.ErrorIs(t, err, api.ErrCheckpointSource)
-			} else {
+			switch err := source.Check(read); {
+			case name == "cluster" && kept == "":
 				require.NoError(t, err, "a cluster that was not known")
+			case name == "server" && cluster != "":
+				require.NoError(t, err, "another address of the cluster")
+			default:
+				require.ErrorIs(t, err, api.ErrCheckpointSource)
 			}
 			*field = kept
 		}

@@ -65,6 +65,8 @@ type Follower struct {
 	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken
 	// longer: see server.Resource.Period.
 	listed uint64
+	// address is where the server was when the newest watch was opened, or the run has begun.
+	address string
 }
 
 // Origin is what a run begins from.
@@ -155,7 +157,7 @@ func (f *Follower) ListAndWatch(ctx context.Context, known string) error {
 // begin begins with the first state of a run.
 func (f *Follower) begin(ctx context.Context, from *Origin) {
 	f.resync.start(ctx)
-	f.objects, f.trusted = from.Objects, rv.AtLeast(from.Known, from.Resume)
+	f.objects, f.trusted, f.address = from.Objects, rv.AtLeast(from.Known, from.Resume), f.Server.Address()
 	if from.Resume == "" {
 		f.state = listwatch.Start{Known: from.Known}
 		return

@@ -18,6 +18,10 @@ import (
 
 // list does one request of a generation and decides what is next.
 func (f *Follower) list(ctx context.Context) error {
+	if at, ok := f.state.(listwatch.Listing); ok && f.Server.Address() != f.pass.address {
+		f.abandon() // the other pages may be those of another cluster
+		f.state = at.Start
+	}
 	if start, ok := f.state.(listwatch.Start); ok {
 		f.state = f.prepare(start)
 	}

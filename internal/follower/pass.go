@@ -25,6 +25,8 @@ type pass struct {
 	asked moment.Moment
 	// period is when it began: see server.Resource.Period.
 	period uint64
+	// address is where the server was when it began.
+	address string
 }
 
 // beginGeneration begins a generation, unless one is under way.
@@ -35,7 +37,7 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 	if f.pass.generation, err = f.Sink.Begin(ctx); err != nil {
 		return err
 	}
-	f.pass.period, f.listed = f.Source.Period(), 0
+	f.pass.period, f.pass.address, f.listed = f.Source.Period(), f.Server.Address(), 0
 	f.Report.BeginGeneration()
 	f.Report.CountList(f.why)
 	f.Report.Gaps.BeginList()

@@ -152,6 +152,9 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 		return w.end(listwatch.Outcome{Kind: kind, Refused: true, At: time.Now()}, err)
 	}
 	patience := confirmAfter
+	if address := w.Server.Address(); address != w.address { // it may be that of another cluster
+		w.at.Unsure, w.address = true, address
+	}
 	if w.at.Unsure {
 		has, err := w.verify(ctx)
 		switch has {
@@ -168,6 +171,7 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			return true, err
 		}
 	}
+	w.Cluster.Reached(w.address)
 	if w.relist.begin(w.feed) {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	}

@@ -132,7 +132,7 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 	resume = k.open(ctx, acknowledged)
 	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
 		// Before the handler is called, so that what it is shown can be written down.
-		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID(), k.Redelivery.Text()} })
+		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID(), k.address(), k.Redelivery.Text()} })
 		if k.failure != nil && ctx.Err() == nil {
 			k.Report.Fail(k.failure)
 		}
@@ -161,7 +161,7 @@ func (k *Keeper) saver(queue *deltaqueue.Queue) saver {
 		// Changes by others count too: a run that lists nothing must save versions that were there before.
 		changes: func() int64 { return k.pending.changes.Load() + k.Versions.Edits() - k.savedEdits },
 		moved: func(ended bool) bool {
-			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.Redelivery.Text() != k.saved.redelivery
+			return k.covered(SafePoint(queue, ended)) != k.saved.resume || k.Redelivery.Text() != k.saved.redelivery || k.hasMoved()
 		},
 		save: func(ctx context.Context, ended bool) error { return k.save(ctx, queue, ended) },
 	}

@@ -26,19 +26,20 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	}
 	var objects []object.Known
 	switch v.use {
-	case useNothing:
-		k.Cluster.Learn(v.cluster)
-		k.wrote = f.content.Metadata[checkpoint.MetadataWriter]
-		return "", nil
 	case useResume:
 		objects = k.Versions.Sample(f.content.IsDead)
-	case useAll:
+	default:
 		objects = f.content.Sample()
 	}
-	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()); err != nil {
+	empty := v.use == useAll && f.content.Len() == 0 && !f.content.HasDeadLetters()
+	if err := k.vouch(ctx, f.content.Metadata, objects, empty, func() (lookup, error) { return f.content.Lookup, nil }); err != nil {
 		return "", err
 	}
 	k.Cluster.Learn(v.cluster)
+	if v.use == useNothing {
+		k.wrote = f.content.Metadata[checkpoint.MetadataWriter]
+		return "", nil
+	}
 	return k.adopt(f, v), nil
 }
 
@@ -99,7 +100,8 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	if k.saved.redelivery != "" || !k.left.unsaved { // else there may be one that could not be saved
 		k.Redelivery.Restore(k.saved.redelivery, v.has == sameShard)
 	}
-	if v.has != sameShard { // the checkpoint is to be one of this shard soon
+	k.saved.server = checkpoint.SourceFrom(f.content.Metadata).Server
+	if v.has != sameShard || k.hasMoved() { // the checkpoint is to be one of this source soon
 		k.pending.changes.Add(1)
 		k.pending.noteList()
 	}

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -46,6 +48,8 @@ type lockedStore struct {
 	subject subject
 	pending pending
 	saved   saved
+	// unvouched counts the errors by which the server has answered whether the content is of its cluster.
+	unvouched int
 	// failure is that of the last save, nil if it did not fail.
 	failure error
 }
@@ -179,30 +183,71 @@ func (s *lockedStore) identify(ctx context.Context) (identified bool) {
 	}
 }
 
+// lookup returns the version of an object in the store's content, and whether that has one.
+type lookup = func(key string) (v keytable.Version, isKnown bool)
+
 // vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
-// say which cluster it is of. If the answer leaves it open, the follower asks again when a watch is
-// open.
-func (s *lockedStore) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
-	resume, cluster := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
+// say which cluster it is of. Where a few objects leave it open, all objects of the server are
+// compared: content returns what they are compared with. If that leaves it open as well, the
+// follower asks again when a watch is open.
+func (s *lockedStore) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool, content func() (lookup, error)) error {
+	source, resume := checkpoint.SourceFrom(metadata), metadata[checkpoint.MetadataResourceVersion]
+	cluster := source.Cluster
 	if resume == "0" {
 		resume = ""
 	}
 	if resume == "" && len(objects) == 0 || cluster != "" && cluster == s.subject.source.Cluster {
 		return nil
 	}
-	a, _ := s.Server.Ask(ctx, server.Inquiry{
+	a, err := s.Server.Ask(ctx, server.Inquiry{
 		ResourceVersion: resume,
 		Objects:         func() []object.Known { return objects },
 		ResourceOnly:    resume == "" || cluster != "" || s.subject.unanswered,
-		Empty:           empty && checkpoint.SourceFrom(metadata).Shard == "", // others have what is not in the shard
+		Empty:           empty && source.Shard == "", // others have what is not in the shard
 	})
+	if ctx.Err() == nil && resume != "" && len(objects) > 0 && isOpen(a, err) {
+		a, err = s.compare(ctx, resume, source, content)
+	}
+	var answer apierrors.APIStatus
 	switch {
 	case ctx.Err() != nil: // it may have no answer for that reason alone
 		return context.Cause(ctx)
-	case a.Identity != server.Another:
+	case a.Identity == server.Another:
+	case err == nil, a.Identity == server.Same, listwatch.Classify(err) == listwatch.TooLarge:
 		return nil
+	default:
+		if errors.As(err, &answer) {
+			s.unvouched++
+		}
+		if s.unvouched >= maxAnswers {
+			return nil
+		}
+		return fmt.Errorf("whether the checkpoint is of this cluster: %w", err)
 	}
 	return &api.CheckpointSourceError{Differences: []api.CheckpointSourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
+}
+
+// isOpen reports whether an answer about a few objects, or none, leaves open which cluster it is of.
+func isOpen(a server.Answer, err error) bool {
+	switch a.Identity {
+	case server.Same, server.Another:
+		return false
+	case server.Doubtful:
+		return true
+	}
+	return a.Refused || listwatch.Classify(err) == listwatch.TooLarge
+}
+
+// compare compares all objects of the server with the content of the store.
+func (s *lockedStore) compare(ctx context.Context, resume string, of checkpoint.Source, content func() (lookup, error)) (a server.Answer, err error) {
+	c := server.Comparison{ResourceVersion: resume}
+	if c.Shard, err = api.ParseShard(of.Shard); err != nil {
+		return a, nil // a newer library's
+	}
+	if c.Lookup, err = content(); err != nil {
+		return a, err
+	}
+	return s.Server.Compare(ctx, c)
 }
 
 // release unlocks the store.
@@ -232,7 +277,7 @@ func (s *lockedStore) read(ctx context.Context, decode func(from io.Reader) erro
 // metadata is that of content which is saved with p.
 func (s *lockedStore) metadata(p point) map[string]string {
 	source := s.subject.source
-	source.Cluster = p.cluster
+	source.Cluster, source.Server = p.cluster, p.server
 	metadata := source.Metadata()
 	if p.resume != "" {
 		metadata[checkpoint.MetadataResourceVersion] = p.resume
@@ -242,6 +287,14 @@ func (s *lockedStore) metadata(p point) map[string]string {
 	}
 	return metadata
 }
+
+// address is where the cluster is reached, or was when the run began.
+func (s *lockedStore) address() string {
+	return cmp.Or(s.Cluster.Server(), s.subject.source.Server)
+}
+
+// hasMoved reports whether the cluster is reached at another address than the content names.
+func (s *lockedStore) hasMoved() bool { return s.saved.server != "" && s.saved.server != s.address() }
 
 // nameOf is the name of a store in Status.
 func nameOf(store Store) string {

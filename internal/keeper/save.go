@@ -30,7 +30,7 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 	now := func() point {
 		redelivery, resume := k.Redelivery.Text(), SafePoint(queue, ended)
 		cluster := k.Cluster.UID() // read before the gaps: a new one is one
-		return point{k.covered(resume), cluster, redelivery}
+		return point{k.covered(resume), cluster, k.address(), redelivery}
 	}
 	if ended && k.journal != nil {
 		k.conclude()
@@ -47,7 +47,7 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 	revert, began := k.pending.take(), time.Now()
 	p, err := now(), journal.ErrUnusable
-	if p.cluster == k.saved.cluster { // else it is not what the checkpoint is of
+	if p.cluster == k.saved.cluster && p.server == k.saved.server { // else it is not what the checkpoint is of
 		err = k.journal.Commit(ctx, p.resume, p.redelivery)
 	}
 	if err != nil {

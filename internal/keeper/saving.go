@@ -31,8 +31,8 @@ type saved struct {
 type point struct {
 	// resume is the resource version up to which the content is whole, empty if it is not.
 	resume string
-	// cluster is the UID of the cluster.
-	cluster string
+	// cluster is the UID of the cluster, and server the address at which it is reached.
+	cluster, server string
 	// redelivery is the text of the redelivery, empty if there is none.
 	redelivery string
 }

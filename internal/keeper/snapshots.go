@@ -37,6 +37,9 @@ type Content interface {
 	// Restore fills the content, which is empty, with a state that was written. Resume is what it
 	// was saved with. The error wraps that of from, or ErrUnfit; the content is empty then.
 	Restore(ctx context.Context, resume string, from *checkpoint.PayloadReader) error
+	// Lookup returns what looks up the versions of the objects in a state that was written. The content
+	// stays as it is.
+	Lookup(from *checkpoint.PayloadReader) (lookup func(key string) (v keytable.Version, isKnown bool), err error)
 }
 
 // State is one state of a Content. It does not change while it is written.
@@ -94,8 +97,10 @@ func (s *Snapshots) End(ctx context.Context) {
 func (s *Snapshots) saver() saver {
 	return saver{
 		changes: s.pending.changes.Load,
-		moved:   func(ended bool) bool { return claimed(s.content.Resume(), ended) != s.saved.resume },
-		save:    s.save,
+		moved: func(ended bool) bool {
+			return claimed(s.content.Resume(), ended) != s.saved.resume || s.hasMoved()
+		},
+		save: s.save,
 	}
 }
 
@@ -119,6 +124,7 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 	}
 	return s.write(ctx, func(w io.Writer) (p point, err error) {
 		p.cluster = s.Cluster.UID() // before the state: another cluster is a gap, for which a state has no version
+		p.server = s.address()
 		state := s.content.State()
 		p.resume = claimed(state.Resume, ended)
 		cw := checkpoint.NewSnapshotWriter(w)
@@ -152,6 +158,40 @@ func (s *Snapshots) writeHead(w *checkpoint.Writer, p point, sample []object.Kno
 // load restores the content from what the store has, and returns the resource version to go on
 // from.
 func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
+	resume, err = s.restore(ctx, func() (lookup, error) { return nil, errOpen })
+	if !errors.Is(err, errOpen) {
+		return resume, err
+	}
+	// Hardly any run comes here, so the others read the content only once.
+	of, err := s.lookup(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.restore(ctx, func() (lookup, error) { return of, nil })
+}
+
+// errOpen says that the objects in the head of a snapshot leave open which cluster it is of.
+var errOpen = errors.New("the objects in the head do not tell the cluster")
+
+// lookup reads the objects in what the store has, and returns what looks them up.
+func (s *Snapshots) lookup(ctx context.Context) (of lookup, err error) {
+	err = s.read(ctx, func(from io.Reader) error {
+		r := checkpoint.NewSnapshotReader(from)
+		if _, err := readSample(r); err != nil {
+			return err
+		}
+		of, err = s.content.Lookup(r.Payload())
+		return err
+	})
+	if of == nil && err == nil { // it was removed meanwhile
+		err = errOpen
+	}
+	return of, err
+}
+
+// restore is load. Compared returns the objects with which those of the server are compared, if the
+// head does not tell the cluster.
+func (s *Snapshots) restore(ctx context.Context, compared func() (lookup, error)) (resume string, err error) {
 	err = s.read(ctx, func(from io.Reader) error {
 		r := checkpoint.NewSnapshotReader(from)
 		sample, err := readSample(r)
@@ -170,14 +210,19 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 				return fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
 			}
 		}
-		if err := s.vouch(ctx, r.Metadata(), sample, len(sample) == 0); err != nil {
+		if err := s.vouch(ctx, r.Metadata(), sample, len(sample) == 0, compared); err != nil {
 			return err
 		}
 		s.Cluster.Learn(v.cluster)
 		if err := s.content.Restore(ctx, v.claims, r.Payload()); err != nil {
 			return err
 		}
-		s.saved, resume = saved{point{resume: v.claims, cluster: v.cluster}, time.Now()}, v.claims
+		p := point{resume: v.claims, cluster: v.cluster, server: checkpoint.SourceFrom(r.Metadata()).Server}
+		s.saved, resume = saved{p, time.Now()}, v.claims
+		if s.hasMoved() {
+			s.pending.changes.Add(1) // it is to name this address soon
+			s.pending.noteList()
+		}
 		return nil
 	})
 	return resume, err

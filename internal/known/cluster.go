@@ -11,7 +11,22 @@ import (
 type Cluster struct {
 	mu       sync.Mutex
 	uid      string
+	server   string
 	replaced int
+}
+
+// Server returns the address at which the cluster was reached last, empty before it was.
+func (c *Cluster) Server() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server
+}
+
+// Reached notes the address at which the cluster was reached.
+func (c *Cluster) Reached(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server = server
 }
 
 // UID returns the identity, empty if it is not known.

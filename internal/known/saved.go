@@ -114,6 +114,21 @@ func (s *Saved) Begun() iter.Seq[string] {
 	}
 }
 
+// Lookup returns the version of a key, and whether there is one. Of a key that the handler may have
+// begun to take in, and of one with a dead letter, no more than the UID is known.
+func (s *Saved) Lookup(key string) (v keytable.Version, isKnown bool) {
+	v, isKnown = s.table.Get(key)
+	d, doubtful := s.begun.of(key)
+	switch {
+	case !doubtful:
+		return v, isKnown
+	case d.letter != nil && d.letter.UID != "":
+		v.UID = d.letter.UID
+	}
+	v.ResourceVersion = ""
+	return v, true
+}
+
 // IsDead reports whether a key has a dead letter.
 func (s *Saved) IsDead(key string) bool { return s.begun.letterOf(key) != nil }
 

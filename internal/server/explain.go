@@ -36,7 +36,7 @@ func (r *Resource) explain(err error) error {
 	if r.namespace != "" {
 		hint = fmt.Sprintf("is it in namespaces at all? It was asked for in the namespace %q. Or: %s", r.namespace, hint)
 	}
-	return fmt.Errorf("%v in version %q at %s: %w: %s", r.resource.GroupResource(), r.resource.Version, r.server.config.Host, redact.Error(err), hint)
+	return fmt.Errorf("%v in version %q at %s: %w: %s", r.resource.GroupResource(), r.resource.Version, r.server.link.Load().config.Host, redact.Error(err), hint)
 }
 
 // explainConnection names the setting of the rest.Config that is probably wrong, if err says so.

@@ -13,8 +13,14 @@ type Identifier interface {
 	// Identify returns the source of a checkpoint, as far as it is known. If it fails, it
 	// should be called again later.
 	Identify(ctx context.Context) (checkpoint.Source, error)
+	// Address is the URL of the server, empty if it is not known. It may change: see
+	// Resource.Reconfigure.
+	Address() string
 	// Ask asks the server whether it still is the one that is known.
 	Ask(ctx context.Context, q Inquiry) (Answer, error)
+	// Compare asks the server for all objects, to tell whether it is the one that is known. If it
+	// fails, it should be called again later.
+	Compare(ctx context.Context, c Comparison) (Answer, error)
 	// Find asks the server for the version of an object, in data not older than a resource version.
 	// It finds nothing, at no version, if the server cannot be asked. An error of the kind
 	// listwatch.TooLarge says that the server does not have the resource version.
@@ -42,6 +48,8 @@ func IdentifierOf(lw cache.ListerWatcher) Identifier {
 type foreign struct{ selection func() checkpoint.Source }
 
 func (f foreign) Identify(context.Context) (checkpoint.Source, error) { return f.selection(), nil }
+func (foreign) Address() string                                       { return "" }
 func (foreign) Ask(context.Context, Inquiry) (Answer, error)          { return Answer{}, nil }
+func (foreign) Compare(context.Context, Comparison) (Answer, error)   { return Answer{}, nil }
 func (foreign) Find(context.Context, string, string) (Found, error)   { return Found{}, nil }
 func (foreign) Responds(context.Context) bool                         { return false }

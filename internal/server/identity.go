@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +20,7 @@ const patience = 10 * time.Second
 // the cluster. If it fails, it should be asked again later; the source lacks the cluster then.
 func (r *Resource) Identify(ctx context.Context) (checkpoint.Source, error) {
 	s := selection(r.tweaks.apply(metav1.ListOptions{}))
-	s.Server = r.address()
+	s.Server = r.Address()
 	s.Resource = r.resource.Version + "/" + r.resource.Resource
 	if r.resource.Group != "" {
 		s.Resource = r.resource.Group + "/" + s.Resource
@@ -35,11 +33,8 @@ func (r *Resource) Identify(ctx context.Context) (checkpoint.Source, error) {
 	return s, nil
 }
 
-// address is the URL of the server, without a slash at its end.
-func (r *Resource) address() string {
-	u := r.get().AbsPath().URL()
-	return strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), "/")
-}
+// Address is the URL of the server, without a slash at its end.
+func (r *Resource) Address() string { return r.server.link.Load().address }
 
 // selection is a source with the selectors of opts. They are normalized, because the order of
 // their requirements does not matter, and differs each time if they are made from a map.

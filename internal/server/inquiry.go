@@ -50,6 +50,8 @@ type Answer struct {
 	// HasVersion tells that the server has said that it has the resource version, and Itself that the
 	// resource has. Older tells that the resource has answered with older data all the same.
 	HasVersion, Itself, Older bool
+	// Refused tells that the server has refused to look for known objects, one at a time.
+	Refused bool
 	// Identity is whether the server is the one that is known.
 	Identity Identity
 	// Expected and Found describe the two clusters if an object tells that they differ.
@@ -195,6 +197,7 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 			a.Requests++
 			found, err := r.find(ctx, o.Key, q.ResourceVersion)
 			if isRefusal(err) {
+				a.Refused = true
 				break
 			}
 			if err != nil {

@@ -36,7 +36,7 @@ func BenchmarkRequest(b *testing.B) {
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		response, err := s.httpClient.Transport.RoundTrip(request)
+		response, err := s.link.Load().httpClient.Transport.RoundTrip(request)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func BenchmarkAwait(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Await(b.Context(), 0, failure, nil)
-		if _, err := s.httpClient.Transport.RoundTrip(request); err != nil {
+		if _, err := s.link.Load().httpClient.Transport.RoundTrip(request); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *Server) ask(ctx context.Context) {
 	defer cancel()
 	sent := false
 	e := &exchange{Request: Request{Sent: func() { sent = true }, Answered: func() {}}, asks: true}
-	body, err := s.client.Get().
+	body, err := s.link.Load().client.Get().
 		AbsPath("version").
 		Throttle(unlimited). // what others send must not hold it up
 		MaxRetries(0).

@@ -88,7 +88,7 @@ func (r *Resource) InJSON() *Resource {
 // AnsweredBy returns a copy whose requests a transport answers in place of the server. It has the same
 // source.
 func (r *Resource) AnsweredBy(transport http.RoundTripper) (*Resource, error) {
-	s, err := New(&rest.Config{Host: r.address(), Transport: transport, QPS: -1})
+	s, err := New(&rest.Config{Host: r.Address(), Transport: transport, QPS: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +101,14 @@ func (r *Resource) AnsweredBy(transport http.RoundTripper) (*Resource, error) {
 func (r *Resource) OnlyJSON() bool { return r.onlyJSON }
 
 // Turns is equal for the resources of one server, so that lists can take turns server by server.
-func (r *Resource) Turns() any {
-	if r.server.config.Dial != nil { // a name may mean another server to others
-		return r.server
-	}
-	return r.server.config.Host
-}
+func (r *Resource) Turns() any { return r.server.turns }
 
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
 // compresses reports whether lists and watches may come compressed: unless the client's
 // configuration has DisableCompression.
-func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
+func (r *Resource) compresses() bool { return !r.server.link.Load().config.DisableCompression }
 
 // ParameterFailure returns why a query parameter did not work for the resource lately, or nil.
 func (r *Resource) ParameterFailure(name string) error {
@@ -132,8 +127,9 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 		return nil, err
 	}
 	opts = r.tweaks.apply(opts)
-	request := r.server.streamClient.Get().Throttle(r.limiter).AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
-	if agent := r.server.config.UserAgent; agent != "" {
+	l := r.server.link.Load()
+	request := l.streamClient.Get().Throttle(r.limiter).AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
+	if agent := l.config.UserAgent; agent != "" {
 		request.SetHeader("User-Agent", agent) // or client-go's transport copies the request to set it
 	}
 	encoding := acceptGzip
@@ -160,11 +156,11 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 // HeadPatience is how long the head of a list may take, zero if the client's configuration has no
 // Timeout. The Timeout does not hold for the bodies of lists, nor for watches, because these are read
 // as they come.
-func (r *Resource) HeadPatience() time.Duration { return r.server.config.Timeout }
+func (r *Resource) HeadPatience() time.Duration { return r.server.link.Load().config.Timeout }
 
 // get begins a request that has the Timeout of the client's configuration.
 func (r *Resource) get() *rest.Request {
-	return r.server.client.Get().Throttle(r.limiter)
+	return r.server.link.Load().client.Get().Throttle(r.limiter)
 }
 
 // Period returns the number of the present period, from 1: it grows when a connection of the server
@@ -202,7 +198,8 @@ func (r *Resource) ListWithContext(ctx context.Context, opts metav1.ListOptions)
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	list, err := r.dynamic(r.server.httpClient).List(withExchange(ctx, e), r.tweaks.apply(opts))
+	l := r.server.link.Load()
+	list, err := r.dynamic(l, l.httpClient).List(withExchange(ctx, e), r.tweaks.apply(opts))
 	if err != nil {
 		return nil, redact.Error(r.explain(err)) // not a typed nil
 	}
@@ -218,10 +215,11 @@ func (r *Resource) WatchWithContext(ctx context.Context, opts metav1.ListOptions
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	opened, err := r.dynamic(r.server.streams).Watch(ctx, r.tweaks.apply(opts))
+	l := r.server.link.Load()
+	opened, err := r.dynamic(l, l.streams).Watch(ctx, r.tweaks.apply(opts))
 	return opened, redact.Error(r.explain(err))
 }
 
-func (r *Resource) dynamic(client *http.Client) dynamic.ResourceInterface {
-	return dynamic.New(r.server.decodingClient(client, r.limiter)).Resource(r.resource).Namespace(r.namespace)
+func (r *Resource) dynamic(l *link, client *http.Client) dynamic.ResourceInterface {
+	return dynamic.New(l.decodingClient(client, r.limiter)).Resource(r.resource).Namespace(r.namespace)
 }

@@ -13,28 +13,30 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Server is one API server, as one configuration reaches it. It is safe for concurrent use.
+// Server is one API server, as its newest configuration reaches it. It is safe for concurrent use.
 type Server struct {
-	config *rest.Config
-	// httpClient has the Timeout of config, and client uses it. Streams and streamClient are the same
-	// without the Timeout, for what is read as it comes: that may take as long as it likes.
-	httpClient, streams *http.Client
-	// The requests of client and streamClient are given a rate limiter.
-	client, streamClient rest.Interface
-	asksProtobuf         bool
-	parameters           *failureMemory
-	presence             *presence
-	acquaintance         *acquaintance
+	// link is what new requests are made with.
+	link atomic.Pointer[link]
+	// turns is what lists take turns by: see Resource.Turns.
+	turns        any
+	asksProtobuf bool
+	parameters   *failureMemory
+	presence     *presence
+	acquaintance *acquaintance
+
+	mu sync.Mutex
+	// retired are former links, the oldest first. Watches may go on over them.
+	retired []*link
 }
 
 // New returns the server of config, which is copied. The error says what is wrong with config.
@@ -42,50 +44,36 @@ func New(config *rest.Config) (*Server, error) {
 	if config == nil {
 		return nil, errors.New("the rest.Config is nil")
 	}
-	asked := config.ContentType + "," + config.AcceptContentTypes
-	config = dynamic.ConfigFor(config) // a copy
-	presence, acquaintance := newPresence(config.Host), newAcquaintance()
-	streams, err := clientFor(config, presence, acquaintance)
-	if err != nil {
-		return nil, err
-	}
-	httpClient := *streams
-	httpClient.Timeout = config.Timeout
-	streamClient, err := restClient(config, streams, statusCodecs())
-	if err != nil {
-		return nil, err
-	}
-	client, err := restClient(config, &httpClient, statusCodecs())
-	if err != nil {
-		return nil, err
-	}
-	return &Server{
-		config:       config,
-		httpClient:   &httpClient,
-		streams:      streams,
-		client:       client,
-		streamClient: streamClient,
-		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
+	s := &Server{
+		turns:        config.Host,
+		asksProtobuf: strings.Contains(config.ContentType+","+config.AcceptContentTypes, runtime.ContentTypeProtobuf),
 		parameters:   newFailureMemory(),
-		presence:     presence,
-		acquaintance: acquaintance,
-	}, nil
+		presence:     newPresence(config.Host),
+		acquaintance: newAcquaintance(),
+	}
+	if config.Dial != nil { // a name may mean another server to others
+		s.turns = s
+	}
+	first, err := s.newLink(config)
+	if err != nil {
+		return nil, err
+	}
+	s.link.Store(first)
+	return s, nil
 }
 
 // Resource returns a resource in a namespace, or in all of them if namespace is empty. It has a
 // rate limiter of its own, unless the configuration brings one.
 func (s *Server) Resource(namespace string, gvr schema.GroupVersionResource) *Resource {
-	limiter := s.decodingClient(s.httpClient, nil).GetRateLimiter() // as client-go makes them
+	l := s.link.Load()
+	limiter := l.decodingClient(l.httpClient, nil).GetRateLimiter() // as client-go makes them
 	return &Resource{server: s, limiter: limiter, namespace: namespace, resource: gvr}
 }
 
-// CloseIdleConnections closes the connections that no request uses.
-func (s *Server) CloseIdleConnections() { s.httpClient.CloseIdleConnections() }
-
 // decodingClient is a client over httpClient for callers that want lists and watches decoded. Limiter
-// is its rate limiter, nil for the one that config asks for.
-func (s *Server) decodingClient(httpClient *http.Client, limiter flowcontrol.RateLimiter) rest.Interface {
-	config := s.config
+// is its rate limiter, nil for the one that the configuration asks for.
+func (l *link) decodingClient(httpClient *http.Client, limiter flowcontrol.RateLimiter) rest.Interface {
+	config := l.config
 	if limiter != nil {
 		config = rest.CopyConfig(config)
 		config.RateLimiter = limiter

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 const (
@@ -45,6 +46,17 @@ func (m *listMemory) learn(kind string) {
 	if kind != "" && kind != anyList {
 		m.kind = kind
 	}
+}
+
+// refused forgets the kind if the server has no such resource: what comes back under its name may be
+// another one.
+func (m *listMemory) refused(err error) {
+	if !server.LacksResource(err) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kind = ""
 }
 
 func (m *listMemory) known() (kind string) {

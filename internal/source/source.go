@@ -186,7 +186,10 @@ type Each func(it object.Item, unreadable error) error
 // Page does one list request and hands each object on. An error of each ends it.
 func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
 	p, err := s.page(ctx, opts, each)
-	if err == nil && p.Continue != "" && opts.ResourceVersion == "0" {
+	switch {
+	case err != nil:
+		s.Memory.lists.refused(err)
+	case p.Continue != "" && opts.ResourceVersion == "0":
 		s.Memory.cachePaged.Store(true)
 	}
 	return p, err
@@ -236,11 +239,14 @@ func (s *Source) Watch(ctx context.Context, opts metav1.ListOptions) (Feed, erro
 }
 
 // openOwn opens a watch of the Source's own.
-func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
+func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed Feed, err error) {
 	if s.resource == nil {
-		return s.openChannel(ctx, opts, patience)
+		feed, err = s.openChannel(ctx, opts, patience)
+	} else {
+		feed, err = s.openWire(ctx, opts, patience)
 	}
-	return s.openWire(ctx, opts, patience)
+	s.Memory.lists.refused(err)
+	return feed, err
 }
 
 // Key returns what lists share their turns by: it is equal for all resources of one server, where
