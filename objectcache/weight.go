@@ -96,7 +96,7 @@ func weighValue(v reflect.Value) (size int64) {
 			size = allocated(int64(v.Type().Elem().Size())) + weighValue(v.Elem())
 		}
 	case reflect.Struct:
-		if v.Type() == timeType { // its location is shared by all
+		if v.Type() == timeType || v.Type().PkgPath() == "unique" { // its location, or the text of a FieldsV1, is shared by all
 			return 0
 		}
 		for i := range v.NumField() {
