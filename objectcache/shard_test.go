@@ -138,7 +138,7 @@ func TestSnapshotOfAnotherShardIsNotUsed(t *testing.T) {
 			store := informer.FileCheckpoint(t.TempDir() + "/snapshot")
 			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: store, Shard: c.saved})
 			w.run(i)()
-			require.Equal(t, w.keysIn(c.saved), i.GetStore().ListKeys())
+			require.Equal(t, w.keysIn(c.saved), keysOf(i))
 			w.remove(w.keysIn(halves[0])[0])
 
 			next := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: store, Shard: c.next})
@@ -153,7 +153,9 @@ func TestSnapshotOfAnotherShardIsNotUsed(t *testing.T) {
 // A snapshot of other objects is another informer's, as a checkpoint is.
 func TestSnapshotOfOtherHalfWaits(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2", "a/3", "a/4")
+		for n := range 20 {
+			w.create(fmt.Sprint("a/", n))
+		}
 		halves := informer.Shard{}.Split(2)
 		store := informer.FileCheckpoint(t.TempDir() + "/snapshot")
 		w.run(newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: store, Shard: halves[0]}))()
