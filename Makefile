@@ -18,10 +18,17 @@ RACE := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 OLDEST := GOWORK=$(CURDIR)/.ci/oldest.work
 
+# What comes next: the newest pre-release of client-go, which .ci/next/go.mod names, and the newest Go,
+# which the module proxy has. The tag has the tests of what only client-go 0.38 has.
+NEXT_GO := go1.27.3
+NEXT := GOTOOLCHAIN=$(NEXT_GO) GOWORK=$(CURDIR)/.ci/next.work GOFLAGS="$(shell go env GOFLAGS) -tags=clientgo038"
+
+NEXT_BENCH := GOTOOLCHAIN=$(NEXT_GO) GOWORK=$(CURDIR)/.ci/next-bench.work
+
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: attack browser browser-install postgres-install servers test estimate quick lint unit race oldest examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e crdtypes dashboards demo bench bench-quick bench-test
+.PHONY: attack browser browser-install postgres-install servers test estimate quick lint unit race oldest next next-sample examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e crdtypes dashboards demo bench bench-quick bench-next bench-test
 
 # The three run side by side: the examples and e2e wait for processes and servers half of the time.
 test: estimate
@@ -72,6 +79,19 @@ oldest: bin/heartbeat postgres-install
 	$(OLDEST) $(RACE) $(RUNS) "factory/typed with -race" go test -C factory/typed -json -vet=off -timeout 30m ./...
 	$(OLDEST) $(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
 	$(OLDEST) $(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
+
+# The tests of the library with what comes next.
+next: bin/heartbeat postgres-install
+	$(NEXT) $(RUNS) next go test -json -timeout 30m ./...
+	$(NEXT) $(RUNS) "next factory/typed" go test -C factory/typed -json -timeout 30m ./...
+	$(NEXT) $(RUNS) "next controllerruntime" go test -C controllerruntime -json -timeout 30m ./...
+	$(NEXT) $(RUNS) "next sqlsink" go test -C sqlsink -json -timeout 30m ./...
+
+# A sample of it: all packages are built, and those tested that have failed with client-go 0.38 or
+# with Go 1.27 before.
+next-sample: bin/heartbeat
+	$(NEXT) $(RUNS) "next build" go build ./... ./factory/typed/... ./controllerruntime/... ./sqlsink/...
+	$(NEXT) $(RUNS) "next sample" go test -json -timeout 20m ./api ./objectcache ./internal/protoobject ./internal/server ./informertest ./fleet/shards ./tests/servers ./factory/typed
 
 examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "mirror with -race" go test -C mirror -json -vet=off -timeout 30m ./...
@@ -253,6 +273,11 @@ bench:
 # The same with 10,000 pods, once, in about a minute. Writes nothing.
 bench-quick:
 	cd bench && go run . all -quick
+
+# The cold start beside client-go, with the Go and the client-go of make next, at the sizes of make
+# bench. Writes nothing: its tables are for those who decide what make bench is to measure.
+bench-next:
+	cd bench && $(NEXT_BENCH) go run . all -scenarios coldstart -docs ""
 
 bench-test: bin/heartbeat
 	$(RUNS) bench-test go test -C bench -json -timeout 30m ./...

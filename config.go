@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/server"
@@ -44,6 +46,9 @@ func (c InformerConfig) check() (checked checkedConfig, err error) {
 	if err := cmp.Or(c.Shard.Validate(), c.checkNumbers()); err != nil {
 		return checked, err
 	}
+	if c.ListerWatcher, c.Shard, err = undivided(c.ListerWatcher, c.Shard); err != nil {
+		return checked, err
+	}
 	wire := server.Of(c.ListerWatcher) != nil
 	switch {
 	case c.AuditEvery > 0 && !wire:
@@ -65,6 +70,19 @@ func (c InformerConfig) check() (checked checkedConfig, err error) {
 	}
 	c.ExampleObject = example
 	return checkedConfig{c.withDefaults(), taken, fields}, nil
+}
+
+// undivided is server.Undivided where a shard may be configured too. The error says that there are
+// two of them.
+func undivided(lw cache.ListerWatcher, shard Shard) (cache.ListerWatcher, Shard, error) {
+	inner, of := server.Undivided(lw)
+	switch {
+	case of.IsAll():
+		return inner, shard, nil
+	case shard.IsAll() || shard == of:
+		return inner, of, nil
+	}
+	return lw, shard, fmt.Errorf("Shard is %v, and the ListerWatcher divides its objects by %v", shard, of)
 }
 
 func (c InformerConfig) checkNumbers() error {

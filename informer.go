@@ -83,7 +83,8 @@ type InformerConfig struct {
 	// Shard is the part of the objects that is followed. Default: all of them.
 	//
 	// The server of a DynamicListerWatcherFactory is asked for no more than the shard:
-	// kube-apiserver has that from 1.36 on, behind the feature gate ShardedListAndWatch. One that
+	// kube-apiserver has that by default from 1.38 on, and behind the feature gate
+	// ShardedListAndWatch from 1.36 on. One that
 	// does not have it sends everything. So each object is looked at on this side too, whatever the
 	// server and its version, and one that is not in the shard is skipped without being decoded. Of
 	// other ListerWatchers, it is skipped after decoding.

@@ -81,11 +81,13 @@ func NewSharedResourceVersionInformer(name string, config InformerConfig) *Share
 	}
 	withHandler := config
 	withHandler.Handler = ResourceEventHandlerFuncs{}
+	checked := withHandler.mustCheck(name)
+	config.ListerWatcher, config.Shard = checked.ListerWatcher, checked.Shard
 	return &SharedResourceVersionInformer{
 		name:      name,
 		config:    config,
 		watches:   source.NewShared(),
-		reflector: newResourceVersionInformer(name, withHandler.mustCheck(name)).reflector,
+		reflector: newResourceVersionInformer(name, checked).reflector,
 		synced:    make(chan struct{}),
 	}
 }

@@ -5,12 +5,27 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 )
 
-// hardware says on what was measured.
+// hardware says on what was measured, and with which versions of Go and of client-go.
 func hardware() string {
-	return fmt.Sprintf("%d cores of %s, %s/%s, %s", runtime.NumCPU(), cpuModel(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("%d cores of %s, %s/%s, %s%s", runtime.NumCPU(), cpuModel(), runtime.GOOS, runtime.GOARCH, runtime.Version(), clientGo())
+}
+
+// clientGo is the version of client-go that the contestants are built with too, or empty.
+func clientGo() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == "k8s.io/client-go" {
+			return ", client-go " + module.Version
+		}
+	}
+	return ""
 }
 
 func cpuModel() string {

@@ -26,7 +26,8 @@ type handler struct {
 	// cutAfter cuts a connection after a while.
 	cutAfter func(net.Conn, time.Duration)
 	// Ends the watches when the server closes.
-	ctx context.Context
+	ctx     context.Context
+	watches *openWatches
 }
 
 // target is what the path of a request is about.
@@ -204,6 +205,7 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
+	defer a.watches.add(cancel)()
 
 	var (
 		initial []*object
@@ -305,12 +307,13 @@ func (a *handler) remove(w http.ResponseWriter, req *http.Request, t target) err
 	if err != nil {
 		return err
 	}
-	_, o, err := a.store.remove(t.gvr, t.namespace, t.name, opts.Preconditions)
+	r, o, err := a.store.remove(t.gvr, t.namespace, t.name, opts.Preconditions)
 	if err != nil {
 		return err
 	}
 	writeStatus(w, req, http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: r.versions.format(o.rv)}, // as from 1.38 on
 		Status:   metav1.StatusSuccess,
 		Details:  &metav1.StatusDetails{Name: o.name, Group: t.gvr.Group, Kind: t.gvr.Resource, UID: o.uid},
 	})

@@ -70,6 +70,7 @@ type Server struct {
 	faults   *faults
 	recorder *recorder
 	conns    conns
+	watches  openWatches
 
 	http   *http.Server
 	url    string
@@ -104,7 +105,7 @@ func NewServer(opts Options) *Server {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &handler{store: s.store, faults: s.faults, options: opts, cutAfter: s.conns.cutAfter, ctx: ctx}
+	var handler http.Handler = &handler{store: s.store, faults: s.faults, options: opts, cutAfter: s.conns.cutAfter, ctx: ctx, watches: &s.watches}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}
@@ -169,15 +170,20 @@ func (s *Server) listen(opts Options) net.Listener {
 }
 
 // Config returns a new client configuration for this server: JSON, and no throttling in the client.
-// For protobuf, set its ContentType and AcceptContentTypes.
+// For protobuf, set its ContentType and AcceptContentTypes. Its Wrap adds a transport. That of a
+// server in memory has one already, in WrapTransport, without which virtual time may stand still.
 func (s *Server) Config() *rest.Config {
-	return &rest.Config{
+	config := &rest.Config{
 		Host:            s.url,
 		Dial:            s.dial,
 		TLSClientConfig: rest.TLSClientConfig{CAData: slices.Clone(s.ca)},
 		QPS:             -1,
 		ContentConfig:   rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
 	}
+	if s.dial != nil {
+		config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return readBodies{next} }
+	}
+	return config
 }
 
 // URL returns the server's address, without a slash at its end. Of a server in memory it is only a

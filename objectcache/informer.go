@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
@@ -103,7 +106,10 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resy
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.Object, opts Options) *Informer {
 	opts = opts.withDefaults(example)
 	fields, err := opts.check(example)
+	lw, of := server.Undivided(lw)
 	switch r := server.Of(lw); {
+	case err == nil && !of.IsAll() && !opts.Shard.IsAll() && of != opts.Shard:
+		err = fmt.Errorf("Shard is %v, and the ListerWatcher divides its objects by %v", opts.Shard, of)
 	case lw == nil:
 		err = errors.New("the ListerWatcher is required")
 	case err == nil && r == nil && opts.AuditEvery > 0:
@@ -113,6 +119,9 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	}
 	if err != nil {
 		panic(fmt.Sprintf("objectcache: informer %q: %v", opts.Name, err))
+	}
+	if opts.Shard.IsAll() {
+		opts.Shard = of
 	}
 	i := &Informer{options: opts, lw: lw, example: example, synced: make(chan struct{})}
 	i.resyncs.check = opts.ResyncPeriod
@@ -139,6 +148,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	if opts.Snapshot != nil {
 		i.snapshots = i.newSnapshots()
 	}
+	i.useShard(opts.Shard)
 	return i
 }
 
@@ -181,6 +191,36 @@ func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandl
 // SetTransform sets Options.Transform. The error says that the informer has started.
 func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	return i.beforeStart(func() { i.into.intake.Transform = transform })
+}
+
+// SetShardSelector sets Options.Shard, as the method of client-go 0.38 does. Nil, and a selector that
+// is empty, select all objects. The error says that the informer has started, or that the selector
+// has more than one range.
+func (i *Informer) SetShardSelector(selector sharding.Selector) error {
+	shard, err := api.ShardOf(selector)
+	return cmp.Or(i.beforeStart(func() {
+		if err == nil {
+			i.useShard(shard)
+		}
+	}), err)
+}
+
+// useShard is called before the start.
+func (i *Informer) useShard(shard informer.Shard) {
+	if shard.IsAll() {
+		shard = informer.Shard{} // whatever its Key
+	}
+	i.setup.Shard = shard
+	if i.snapshots != nil {
+		i.snapshots.Shard = shard
+	}
+}
+
+// shard is the part of the objects that is followed.
+func (i *Informer) shard() informer.Shard {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.setup.Shard
 }
 
 func (i *Informer) beforeStart(set func()) error {
@@ -280,7 +320,7 @@ func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.Last
 func (i *Informer) Status() informer.Status {
 	s := informer.Status(i.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
-	s.Objects = i.objects.Len()
+	s.Objects, s.Shard = i.objects.Len(), i.shard()
 	if s.ResourceVersion = i.readable(); !s.Synced {
 		s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
 	}

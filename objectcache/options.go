@@ -78,6 +78,11 @@ type Options struct {
 	// so, also if a Transform drops their kind. Fields that Prune drops are never written.
 	SnapshotSecrets bool
 
+	// Shard is the part of the objects that is followed, as in informer.InformerConfig. Others are
+	// not in the store: a Get finds none, and a WaitUntil of their versions waits for a bookmark. A
+	// Snapshot of another shard is not used. Default: all objects. SetShardSelector sets it too.
+	Shard informer.Shard
+
 	// Decoded keeps the objects decoded, in as much memory as client-go takes for them. A Get is a
 	// lookup in a map then. It returns the object itself, as List does, and handlers get the same
 	// one: nobody may change it. GetIndexer is client-go's own, and Store is nil. An object that a
@@ -150,6 +155,9 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 		return nil, fmt.Errorf("WatchListPageSize is %d", o.WatchListPageSize)
 	case o.ListMode < informer.ListModeAuto || o.ListMode > informer.ListModeWatchList:
 		return nil, fmt.Errorf("unknown ListMode %d", o.ListMode)
+	}
+	if err := o.Shard.Validate(); err != nil {
+		return nil, err
 	}
 	fields, err := prune.Parse(o.Keep, o.Prune)
 	if err != nil || example == nil {

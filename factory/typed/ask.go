@@ -45,7 +45,7 @@ func (f *Factory) accessed(example runtime.Object, generated internalinterfaces.
 			if f.client == nil {
 				panic(f.refusal(a, errNoClient))
 			}
-			return f.transforming(a, generated(f.client, f.resync(a.kind.goType)))
+			return f.prepared(a, generated(f.client, f.resync(a.kind.goType)))
 		}
 	}
 	return a
@@ -56,7 +56,7 @@ func (f *Factory) custom(obj runtime.Object, newFunc internalinterfaces.NewInfor
 	a := f.ask(obj, true)
 	if newFunc != nil {
 		a.newFunc = func() cache.SharedIndexInformer {
-			return f.transforming(a, newFunc(f.client, f.resync(a.kind.goType)))
+			return f.prepared(a, newFunc(f.client, f.resync(a.kind.goType)))
 		}
 	}
 	return a
@@ -70,6 +70,9 @@ func (f *Factory) ask(obj runtime.Object, private bool) ask {
 	// Client-go's informers cannot resync for one handler if they were not made to.
 	if resync := f.resync(a.kind.goType); resync != 0 {
 		variants = append(variants, "resync "+resync.String())
+	}
+	if f.shardSelector != nil {
+		variants = append(variants, f.shardSelector.String())
 	}
 	if f.transform != nil && f.transformName != "" {
 		a.opts.ObjectTransform, a.opts.TransformName = f.transform, f.transformName
@@ -88,6 +91,11 @@ func (f *Factory) refusal(a ask, why error) error {
 			Namespace: a.opts.Namespace, Cluster: a.opts.Cluster, Variant: a.opts.Variant, InformerType: a.opts.InformerType},
 		Err: why,
 	}
+}
+
+// prepared sets the factory's transform and shard.
+func (f *Factory) prepared(a ask, made cache.SharedIndexInformer) cache.SharedIndexInformer {
+	return f.sharded(a, f.transforming(a, made))
 }
 
 // transforming sets the factory's transform.

@@ -117,6 +117,7 @@ func New(client kubernetes.Interface, defaultResync time.Duration, options ...Sh
 	if isNil(f.client) {
 		f.client = nil
 	}
+	f.checkShard()
 	f.checkObjects()
 	f.laterGroups = newLaterGroups(f.settings)
 	server := serverOf(f.client, f.config)

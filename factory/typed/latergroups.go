@@ -16,8 +16,11 @@ type laterGroups struct {
 }
 
 func newLaterGroups(s settings) laterGroups {
-	if s.client == nil {
-		s.client = noClient{}
+	switch {
+	case s.shardSelector != nil: // the option is client-go's from 0.38 on, and cannot be named here
+		s.client = noClient{why: errLaterGroupInShard}
+	case s.client == nil:
+		s.client = noClient{why: errLaterGroup}
 	}
 	options := append(s.resyncConfigs, informers.WithNamespace(s.namespace), informers.WithTweakListOptions(s.tweak),
 		informers.WithTransform(s.transform), informers.WithInformerName(s.informerName))
@@ -37,10 +40,16 @@ func addSynced(to *cache.SyncResult, later cache.SyncResult) {
 	}
 }
 
-// noClient is what informers of later groups are made with where there is no client.
-type noClient struct{ kubernetes.Interface }
+// noClient is what informers of later groups are made with where they cannot be made.
+type noClient struct {
+	kubernetes.Interface
+	why error
+}
 
-var errLaterGroup = errors.New("typed: the accessor of a group that client-go has added after 0.36 needs the client, which is nil: ForResource does not")
+var (
+	errLaterGroup        = errors.New("typed: the accessor of a group that client-go has added after 0.36 needs the client, which is nil: ForResource does not")
+	errLaterGroupInShard = errors.New("typed: the accessor of a group that client-go has added after 0.36 cannot follow a shard: ForResource can")
+)
 
 // IsWatchListSemanticsUnSupported panics. Client-go asks each client of a new informer.
-func (noClient) IsWatchListSemanticsUnSupported() bool { panic(errLaterGroup) }
+func (c noClient) IsWatchListSemanticsUnSupported() bool { panic(c.why) }

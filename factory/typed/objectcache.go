@@ -102,6 +102,8 @@ func (s *settings) checkObjectsOf(example runtime.Object, opts *objectcache.Opti
 		panic(oneSnapshot)
 	case opts.ResyncPeriod != 0:
 		panic("typed: WithObjectCache: ResyncPeriod is an argument of New, or WithCustomResyncConfig")
+	case s.shardSelector != nil && !opts.Shard.IsAll():
+		panic("typed: WithObjectCache: a Shard beside WithShardSelector")
 	case opts.Transform != nil:
 		panic("typed: WithObjectCache: Transform is set with WithTransform")
 	}
@@ -124,6 +126,7 @@ func (f *Factory) cached(a ask, example runtime.Object, inJSON bool, opts object
 	}
 	opts.Name = strings.TrimPrefix(fmt.Sprintf("%s %v", opts.Name, a.resource.GroupResource()), " ")
 	opts.ResyncPeriod, opts.Transform = f.resync(a.kind.goType), f.transform
+	opts = f.inShard(opts)
 	opts.Indexers = maps.Clone(opts.Indexers)
 	if opts.Indexers == nil {
 		opts.Indexers = cache.Indexers{}
@@ -148,6 +151,7 @@ func variantOf(opts *objectcache.Options) string {
 	say(len(opts.Prune) > 0, "prune %q", sorted(opts.Prune))
 	say(len(opts.Indexers) > 0, "indexers %q", slices.Sorted(maps.Keys(opts.Indexers)))
 	say(opts.Snapshot != nil, "snapshot in %s", storeName(opts.Snapshot))
+	say(!opts.Shard.IsAll(), "%v", opts.Shard)
 	say(opts.BeginAnew, "begun anew %v", opts.BeginAnew)
 	say(opts.SnapshotInterval != 0, "saved each %v", opts.SnapshotInterval)
 	say(opts.SnapshotSecrets, "secrets %v", opts.SnapshotSecrets)

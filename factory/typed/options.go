@@ -5,12 +5,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/objectcache"
 )
@@ -29,6 +31,9 @@ type settings struct {
 	tweak         internalinterfaces.TweakListOptionsFunc
 	transform     cache.TransformFunc
 	transformName string
+	// shardSelector is nil for all objects, and shard says the same.
+	shardSelector sharding.Selector
+	shard         informer.Shard
 	informerName  *cache.InformerName
 	registry      *factory.Factory
 	cluster       string
@@ -75,6 +80,20 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 // transforms of the same name are the same. Without a transform it has no meaning.
 func WithTransformName(name string) SharedInformerOption {
 	return func(s *settings) { s.transformName = name }
+}
+
+// WithShardSelector has the informers follow a part of the objects, as the option of client-go 0.38
+// does. Listers do not find the others. A server that ignores the selector sends all objects, and
+// those outside are dropped here. Informers of different shards are not shared.
+//
+// With WithRESTConfig, it works with each version of client-go, and New panics if the selector has
+// more than one range, or if WithObjectCache has a Shard too. Otherwise the informers are
+// client-go's, or those of a newFunc of the caller's, and need a method SetShardSelector, which
+// those of client-go have from 0.38 on. An informer that cannot follow the shard panics when it is
+// asked for, and so does the accessor of a group that client-go has added after 0.36: ForResource
+// serves that too.
+func WithShardSelector(selector sharding.Selector) SharedInformerOption {
+	return func(s *settings) { s.shardSelector = selector }
 }
 
 // WithInformerName has client-go publish metrics of the informers under a name.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -121,6 +122,16 @@ func (s *share) SetTransform(transform cache.TransformFunc) error {
 		return fmt.Errorf("%v: the informer may be shared: its transform is set with WithTransform", s.lease.Key())
 	}
 	return s.SharedIndexInformer.SetTransform(transform)
+}
+
+// SetShardSelector is as client-go's from 0.38 on where the informer is this factory's alone. The
+// error says that others may read the informer, that it has started, or that it cannot follow the
+// shard.
+func (s *share) SetShardSelector(selector sharding.Selector) error {
+	if s.factory.shares {
+		return fmt.Errorf("%v: the informer may be shared: its shard is set with WithShardSelector", s.lease.Key())
+	}
+	return setShard(s.SharedIndexInformer, selector)
 }
 
 // SetWatchErrorHandler sets the handler of all users of the informer.

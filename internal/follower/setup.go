@@ -48,9 +48,11 @@ type Setup struct {
 	Report report.Report
 }
 
-// Init sets what lw lists and watches, and what is expected of it.
+// Init sets what lw lists and watches, and what is expected of it. The Shard is that of a
+// ListerWatcher that divides its objects.
 func (s *Setup) Init(name string, lw cache.ListerWatcher, expected object.Expected) {
 	s.Name = name
+	lw, s.Shard = server.Undivided(lw)
 	s.ListerWatcher = cache.ToListerWatcherWithContext(lw)
 	s.Resource = server.Of(lw)
 	s.Server = server.IdentifierOf(lw)

@@ -205,6 +205,9 @@ func (s *Snapshots) restore(ctx context.Context, compared func() (lookup, error)
 		if err != nil {
 			return err
 		}
+		if v.has != sameShard { // an object that is in it may be outside now, or is missing
+			return fmt.Errorf("%w: it is of the shard %q, not %q", ErrUnfit, checkpoint.SourceFrom(r.Metadata()).Shard, s.Shard)
+		}
 		for name, wanted := range s.settings {
 			if saved := r.Metadata()[name]; saved != wanted {
 				return fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)

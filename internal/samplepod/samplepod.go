@@ -89,5 +89,7 @@ func FieldsV1(top string, n int) *metav1.FieldsV1 {
 		fmt.Fprintf(&b, `,"k:{\"type\":\"field-%d\"}":{".":{},"f:status":{},"f:lastProbeTime":{}}`, k)
 	}
 	b.WriteString("}}")
-	return &metav1.FieldsV1{Raw: []byte(b.String())}
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes([]byte(b.String()))
+	return fields
 }

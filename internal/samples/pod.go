@@ -106,10 +106,16 @@ func (c Cluster) pod(d *deployment, ordinal, i, revision int) *corev1.Pod {
 	}
 	pod.ResourceVersion = version(i, revision)
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &created, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(createdFields)}},
-		{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &last, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(statusFields)}, Subresource: "status"},
+		{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &created, FieldsType: "FieldsV1", FieldsV1: fieldsV1(createdFields)},
+		{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &last, FieldsType: "FieldsV1", FieldsV1: fieldsV1(statusFields), Subresource: "status"},
 	}
 	return pod
+}
+
+func fieldsV1(text string) *metav1.FieldsV1 {
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes([]byte(text))
+	return fields
 }
 
 // update makes of a pod what it is after its n-th update, and returns when that was: a container of

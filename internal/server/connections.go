@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"reflect"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -77,9 +78,13 @@ func newConnections(config *rest.Config, p *presence, k *acquaintance) (c connec
 	return c, nil
 }
 
-// narrowed is config for connections with a narrow window.
+// narrowed is config for a connection with a narrow window.
 func narrowed(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
+	// With a pool, which client-go has from 0.38 on, only one of its transports would be narrow.
+	if size := reflect.ValueOf(config).Elem().FieldByName("MinConnectionPoolSize"); size.IsValid() && size.CanInt() {
+		size.SetInt(1)
+	}
 	if config.Proxy == nil {
 		// The default, said explicitly: client-go shares the transport of a configuration
 		// with all that have an equal one, unless that has a function to find the proxy.

@@ -193,6 +193,9 @@ func (r *Resource) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext returns a list of unstructured objects.
 func (r *Resource) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	if r.probed(ctx, opts) {
+		return nil, errProbed
+	}
 	// The client reads the body at once, whatever becomes of the list.
 	e := &exchange{Request: Request{MayWiden: true, Sent: func() {}, Answered: func() {}}}
 	if err := r.check(); err != nil {

@@ -26,12 +26,14 @@ import (
 
 // fullPod is a pod with a bit of everything.
 func fullPod() *corev1.Pod {
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes([]byte(`{"f:spec":{}}`))
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "a", Name: "pod", Labels: map[string]string{"app": "web"}, Finalizers: []string{"example.com/f"}, Generation: 3,
 			Annotations:     map[string]string{lastApplied: "{}", "other": "kept"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u"}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: fields}},
 		},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "image"}}},
 	}
