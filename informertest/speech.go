@@ -115,7 +115,7 @@ func (s speech) list(p page) page {
 // withTwins shows each second object twice.
 func (s speech) withTwins(objects []*object) []*object {
 	var out []*object
-	first := atomic.AddUint64(&s.table.lists, 1)%2 == 0
+	first := atomic.AddUint64(&s.table.lists, 1)%2 == 0 // the twin
 	for i, o := range objects {
 		if i%2 == 1 {
 			out = append(out, o)
