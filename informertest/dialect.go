@@ -22,6 +22,8 @@ type Dialect struct {
 	NoBookmarks bool
 	// NoObjectVersions leaves the version out of every object, in lists, events and answers to get.
 	NoObjectVersions bool
+	// NoUIDs leaves the UID out of every object.
+	NoUIDs bool
 
 	// WatchLists says how a watch that asks for initial events is answered.
 	WatchLists WatchListRule

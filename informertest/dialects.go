@@ -12,6 +12,7 @@ func Dialects() iter.Seq2[string, Dialect] {
 			{"antrea", Antrea},
 			{"computed", ComputedVersions},
 			{"kine", KineZeroBookmarks},
+			{"metrics", MetricsServer},
 			{"openshift", OpenShiftProjects},
 			{"openshift-ignoring", OpenShiftProjectsIgnoring},
 			{"polled", Polled},
@@ -82,10 +83,13 @@ func KineZeroBookmarks() Dialect { return Dialect{Bookmarks: VersionZero} }
 // and no bookmark comes at all. See gravitational/teleport#64188, derailed/k9s#4044.
 func WithoutBookmarks() Dialect { return Dialect{NoBookmarks: true, WatchLists: WatchListIgnored} }
 
-// Polled is a server that has lists only, without versions and UIDs of note, such as metrics-server:
-// a watch is not supported. See kptdev/porch#55, rancher/rancher#46768.
-func Polled() Dialect {
-	return Dialect{Lists: VersionLeftOut, NoObjectVersions: true, RefuseWatches: 405}
+// Polled is a server that has lists and no watches. See kptdev/porch#55, rancher/rancher#46768.
+func Polled() Dialect { return Dialect{RefuseWatches: 405} }
+
+// MetricsServer is metrics-server: it has lists and no watches, and its objects have neither a
+// version nor a UID. See kubernetes-sigs/metrics-server.
+func MetricsServer() Dialect {
+	return Dialect{Lists: VersionLeftOut, NoObjectVersions: true, NoUIDs: true, RefuseWatches: 405}
 }
 
 // SearchCache is a search over several clusters: a list is those of the clusters one after another,

@@ -102,13 +102,11 @@ func (s speech) list(p page) page {
 	if s.TwinKeys {
 		p.objects = s.withTwins(p.objects)
 	}
-	if s.NoObjectVersions {
-		objects := make([]*object, len(p.objects))
-		for i, o := range p.objects {
-			objects[i] = o.unversioned()
-		}
-		p.objects = objects
+	objects := make([]*object, len(p.objects))
+	for i, o := range p.objects {
+		objects[i] = s.object(o)
 	}
+	p.objects = objects
 	return p
 }
 
@@ -143,7 +141,10 @@ func (s speech) event(kind watch.EventType, o *object) *object {
 // object is an object that stands on its own.
 func (s speech) object(o *object) *object {
 	if s.NoObjectVersions {
-		return o.unversioned()
+		o = o.unversioned()
+	}
+	if s.NoUIDs {
+		o = o.anonymous()
 	}
 	return o
 }
@@ -250,6 +251,20 @@ func (o *object) twin() *object {
 	twin.head = bytes.ReplaceAll(o.head, []byte(o.uid), uid)
 	twin.tail = bytes.ReplaceAll(o.tail, []byte(o.uid), uid)
 	return twin
+}
+
+// anonymous is an object that does not say its UID.
+func (o *object) anonymous() *object {
+	c := *o
+	without := func(text []byte) []byte {
+		member := fmt.Appendf(nil, `"uid":%q`, o.uid)
+		if before := append([]byte{','}, member...); bytes.Contains(text, before) {
+			return bytes.Replace(text, before, nil, 1)
+		}
+		return bytes.Replace(text, append(member, ','), nil, 1)
+	}
+	c.head, c.tail = without(o.head), without(o.tail)
+	return &c
 }
 
 // bare is an object of which only kind, namespace and name are left.
