@@ -14,11 +14,14 @@ import (
 // as long as it requires (or is) this one.
 const modulePath = "github.com/rvinformer/informer/e2e"
 
-// Binaries are the paths of the two servers, and the minor version of Kubernetes that both are of.
+// Binaries are the paths of the servers, and the minor version of Kubernetes that etcd and the API
+// server are of.
 type Binaries struct {
 	Etcd       string
 	APIServer  string
 	Kubernetes string
+
+	Kine string // empty without BuildKine
 }
 
 // Build compiles both servers from the module in e2e/servers into dir and

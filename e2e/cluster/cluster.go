@@ -41,6 +41,9 @@ type Options struct {
 	// Audit makes the API server log who lists and watches pods and configmaps: see
 	// Cluster.Audited.
 	Audit bool
+
+	// Kine has kine over SQLite in the place of etcd, as k3s has it. Binaries need it: see BuildKine.
+	Kine bool
 }
 
 // Cluster is one etcd and one API server. Its methods are not for several
@@ -141,7 +144,6 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return waitReady(ctx, server, client, c.host()+"/readyz")
 }
 
-// waitReady polls url until it answers 200, for as long as the process lives.
 // PIDs are the numbers of the processes of the API server and of etcd, of those that are up.
 func (c *Cluster) PIDs() (all []int) {
 	for _, p := range []*process.Process{c.apiServer, c.etcd} {
@@ -152,7 +154,13 @@ func (c *Cluster) PIDs() (all []int) {
 	return all
 }
 
+// waitReady polls url until it answers 200, for as long as the process lives.
 func waitReady(ctx context.Context, p *process.Process, client *http.Client, url string) error {
+	return waitUntil(ctx, p, func(ctx context.Context) error { return probe(ctx, client, url) })
+}
+
+// waitUntil asks until the answer is no error, for as long as the process lives.
+func waitUntil(ctx context.Context, p *process.Process, ask func(ctx context.Context) error) error {
 	last := errors.New("never asked")
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
@@ -160,7 +168,7 @@ func waitReady(ctx context.Context, p *process.Process, client *http.Client, url
 			return false, errors.New("it ended before it was ready")
 		default:
 		}
-		last = probe(ctx, client, url)
+		last = ask(ctx)
 		return last == nil, nil
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 // What kine has by default, but for the compaction.
 const (
-	emulatedEtcd   = "3.5.13"
+	emulatedEtcd   = "3.6.11"
 	notifyInterval = 5 * time.Second
 	maxMessage     = 16 << 20
 )
