@@ -29,6 +29,11 @@ type Dialect struct {
 	WatchLists WatchListRule
 	// Resume says how a watch from a resource version is answered.
 	Resume ResumeRule
+	// OwnStore is that the server has an etcd of its own: [Server.Restore] and
+	// [Server.SetResourceVersion] take it back, and not the kube-apiserver in front, which has all
+	// versions of namespaces that it had. A watch from a version that the server does not have any more
+	// gets bookmarks with the version that it has, where a kube-apiserver is silent.
+	OwnStore bool
 	// RefuseWatches is the status with which each watch is refused, such as 405; 0 for none. With
 	// 405, discovery does not name the verb.
 	RefuseWatches int

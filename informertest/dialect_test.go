@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -195,6 +197,26 @@ func TestDialectDeletesBarely(t *testing.T) {
 		body, err = io.ReadAll(w.Body)
 		require.NoError(t, err)
 		require.Equal(t, `{"type":"DELETED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"1","namespace":"a"}}}`+"\n", string(body))
+	})
+}
+
+func TestDialectKeepsItsStoreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := spoken(t, informertest.OwnStore())
+		_, err := s.Create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+		require.NoError(t, err)
+		backup := s.Backup()
+		create(t, s, configMap("a", "3", "x"))
+		s.Restore(backup)
+		code, body := ask(t, s, "/api/v1/namespaces", values("resourceVersion", "5", "resourceVersionMatch", "NotOlderThan"), "")
+		require.Equal(t, http.StatusOK, code)
+		require.Contains(t, body, `"metadata":{"resourceVersion":"5"}`)
+		code, _ = ask(t, s, "/api/v1/namespaces/kube-system", values("resourceVersion", "5"), "")
+		require.Equal(t, http.StatusOK, code)
+		_, status := list(t, s, "resourceVersion", "5", "resourceVersionMatch", "NotOlderThan")
+		require.Equal(t, metav1.StatusReasonTimeout, status.Reason, "it does not have that version any more")
+		require.Equal(t, strings.Repeat(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"4"}}}`+"\n", 2),
+			lines(t, s, listPath, "resourceVersion", "5"))
 	})
 }
 

@@ -15,6 +15,7 @@ func Dialects() iter.Seq2[string, Dialect] {
 			{"metrics", MetricsServer},
 			{"openshift", OpenShiftProjects},
 			{"openshift-ignoring", OpenShiftProjectsIgnoring},
+			{"own-store", OwnStore},
 			{"polled", Polled},
 			{"porch", Porch},
 			{"replaying", Replaying},
@@ -74,6 +75,10 @@ func Replaying() Dialect {
 func ComputedVersions() Dialect {
 	return Dialect{Lists: VersionOfItems, NoBookmarks: true, WatchLists: WatchListIgnored}
 }
+
+// OwnStore is an aggregated server over an etcd of its own, which can be restored without that of the
+// cluster.
+func OwnStore() Dialect { return Dialect{OwnStore: true} }
 
 // KineZeroBookmarks is kine before 0.14.9, which k3s keeps its objects in: bookmarks in the middle of
 // a watch have version "0". See k3s-io/k3s#13314.

@@ -147,7 +147,7 @@ func (a *handler) get(w *exchange, req *http.Request, t target, table *table, r 
 	}
 	rv := uint64(0)
 	text := req.URL.Query().Get("resourceVersion")
-	if speech.Lists != VersionOfStore {
+	if speech.Lists != VersionOfStore || speech.has(text) {
 		text = "" // it may be none of the sequence
 	}
 	if text != "" && text != "0" {

@@ -22,17 +22,22 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // speech puts the dialect of a server into the answer to one request.
 type speech struct {
 	Dialect
-	table *table
-	store *store
+	table    *table
+	resource Resource
+	store    *store
+	// front is that the kube-apiserver in front answers, whose store was never taken back.
+	front bool
 	// shown is the newest version of an object that the answer has shown.
 	shown *uint64
 }
 
 // speak returns the speech for a request about a table.
 func (a *handler) speak(t *table, r Resource) speech {
-	s := speech{table: t, store: a.store, shown: new(uint64)}
+	s := speech{table: t, resource: r, store: a.store, shown: new(uint64)}
 	if r.GroupVersionResource != namespaces {
 		s.Dialect = a.options.Dialect
+	} else {
+		s.front = a.options.Dialect.OwnStore
 	}
 	return s
 }
@@ -50,6 +55,8 @@ func (s speech) hear(opts *metav1.ListOptions, t target) error {
 	switch {
 	case !opts.Watch && s.Lists != VersionOfStore:
 		opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.Continue = "", "", 0, ""
+	case !opts.Watch && s.has(opts.ResourceVersion):
+		opts.ResourceVersion, opts.ResourceVersionMatch = "", ""
 	case !opts.Watch:
 	case s.RefuseWatches == http.StatusMethodNotAllowed:
 		return apierrors.NewMethodNotSupported(t.gvr.GroupResource(), "watch")
@@ -59,6 +66,23 @@ func (s speech) hear(opts *metav1.ListOptions, t target) error {
 		return apierrors.NewBadRequest("sendInitialEvents is not supported")
 	}
 	return nil
+}
+
+// has reports whether a read from that version is one from now: the kube-apiserver in front still has
+// it, and the server does not.
+func (s speech) has(version string) bool {
+	if !s.front || version == "" || version == "0" {
+		return false
+	}
+	rv, err := s.resource.versions.parse(version)
+	return err == nil && rv <= s.store.highestEver()
+}
+
+// highestEver is the newest resource version that there ever was.
+func (s *store) highestEver() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.highest
 }
 
 func asksForInitialEvents(opts *metav1.ListOptions) bool {
@@ -99,6 +123,9 @@ func (s speech) list(p page) page {
 		*s.shown = max(*s.shown, o.rv)
 	}
 	p.version = s.version(s.Lists, p.version)
+	if s.front {
+		p.version = s.resource.versions.format(s.store.highestEver())
+	}
 	if s.TwinKeys {
 		p.objects = s.withTwins(p.objects)
 	}
@@ -133,7 +160,7 @@ func (s speech) withTwins(objects []*object) []*object {
 func (s speech) event(kind watch.EventType, o *object) *object {
 	*s.shown = max(*s.shown, o.rv)
 	if kind == watch.Deleted && s.BareDeletions {
-		return o.bare(s.table.resource)
+		return o.bare(s.resource)
 	}
 	return s.object(o)
 }
@@ -151,7 +178,7 @@ func (s speech) object(o *object) *object {
 
 // bookmark is the version of a bookmark; ok is false where none is sent.
 func (s speech) bookmark(rv uint64, marked bool) (version string, ok bool) {
-	version = s.table.resource.versions.format(rv)
+	version = s.resource.versions.format(rv)
 	if marked {
 		return s.version(s.Marks, version), true
 	}
@@ -168,7 +195,7 @@ func (s speech) version(rule VersionRule, ofStore string) string {
 	case rule == VersionZero, rule == VersionOfItems && *s.shown == 0:
 		return "0"
 	case rule == VersionOfItems:
-		return s.table.resource.versions.format(*s.shown)
+		return s.resource.versions.format(*s.shown)
 	}
 	return ofStore
 }

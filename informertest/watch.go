@@ -170,7 +170,10 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		now := time.Now()
 		got := w.cursor.take(w.exchange.replica())
 		due := w.bookmarks && !now.Before(w.bookmark)
-		if due && got.silent {
+		switch {
+		case due && got.silent && w.speech.OwnStore:
+			got.rv = got.reached
+		case due && got.silent:
 			w.schedule()
 			due = false
 		}
