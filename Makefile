@@ -223,6 +223,8 @@ servers: bin/heartbeat
 	unset KUBERNETES; export STORE=kine; \
 	each "over kine: sample" -short -skip '^Test(Trial|FeatureGates)' .; \
 	each "over kine: trials" -run '^Test(Trial|FeatureGates)' .; \
+	unset STORE; \
+	each "aggregated" -run 'Aggregated|MetricsServer' .; \
 	cat $$table; [ -z "$$failed" ]
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building

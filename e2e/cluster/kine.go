@@ -20,22 +20,8 @@ func StoreIsKine() bool { return os.Getenv(StoreVariable) == "kine" }
 
 // BuildKine compiles kine from its module in e2e/servers/kine, and returns the binaries with it. It
 // is the same for all versions of Kubernetes.
-func BuildKine(ctx context.Context, b Binaries) (Binaries, error) {
-	module, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
-	if err != nil {
-		return b, err
-	}
-	dir, err := outputDir("", "kine")
-	if err != nil {
-		return b, err
-	}
-	unlock, err := lockFile(filepath.Join(dir, "lock"))
-	if err != nil {
-		return b, fmt.Errorf("locking kine in %s: %w", dir, err)
-	}
-	defer unlock()
-	b.Kine = filepath.Join(dir, "kine")
-	_, err = goCommand(ctx, filepath.Join(module, "servers", "kine"), "build", "-o", b.Kine, ".")
+func BuildKine(ctx context.Context, b Binaries) (_ Binaries, err error) {
+	b.Kine, err = buildServer(ctx, "kine")
 	return b, err
 }
 
