@@ -173,6 +173,13 @@ var dialects, dialectNames = func() (map[string]informertest.Dialect, []string) 
 	return all, names
 }()
 
+// tellsAll reports whether watches of the server tell of all writes. Else an informer has to list, and
+// is behind until then.
+func (s *Script) tellsAll() bool {
+	d := s.server.Dialect
+	return d.RefuseWatches == 0 && d.Lists == informertest.VersionOfStore && d.Resume == informertest.ResumeFromHistory
+}
+
 // GoString is the text too, for printed values.
 func (s *Script) GoString() string { return "\n\n" + s.String() }
 
