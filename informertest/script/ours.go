@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
@@ -165,7 +164,7 @@ func (s Setup) idle(is informer.Status, stored int) error {
 	switch {
 	case !is.Synced:
 		return errors.New("it is not synced")
-	case is.Phase != informer.PhaseWatching && s.Dialect == (informertest.Dialect{}):
+	case is.Phase != informer.PhaseWatching && tellsAll(s.Dialect):
 		return fmt.Errorf("its phase is %v", is.Phase)
 	case is.Queued != 0 || is.QueuedBytes != 0:
 		return fmt.Errorf("it has %d keys and %d bytes queued", is.Queued, is.QueuedBytes)
@@ -182,11 +181,9 @@ func (s Setup) whole(complete bool, is informer.Status, lastSync string) error {
 	switch {
 	case !complete:
 		return nil
-	case s.Dialect.RefuseWatches != 0: // each watch is an error
-		return nil
-	case is.LastError != nil && s.Dialect.Resume == informertest.ResumeFromHistory:
+	case is.LastError != nil && tellsAll(s.Dialect): // else a watch may end with an error each time
 		return fmt.Errorf("its last error is %w", is.LastError)
-	case is.ResourceVersion == "" && s.Dialect.Lists == informertest.VersionOfStore && s.Dialect.Resume == informertest.ResumeFromHistory:
+	case is.ResourceVersion == "" && tellsAll(s.Dialect):
 		return errors.New("it has no resource version")
 	case is.ResourceVersion != lastSync:
 		return fmt.Errorf("its resource version is %s, and that of its last sync %s", is.ResourceVersion, lastSync)

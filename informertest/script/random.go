@@ -123,7 +123,7 @@ func (w *writer) prepare(opts RandomOptions) {
 	w.informer(opts)
 	w.handler()
 	w.restores = opts.Restores
-	w.rewinds = !opts.Restores && w.one(4) && w.timed()
+	w.rewinds = !opts.Restores && w.one(4) && tellsAll(w.dialect)
 	w.line("fill %d", w.dice(60))
 }
 
@@ -275,15 +275,10 @@ func (w *writer) fault() string {
 // judged what was told of it.
 var days = []string{"kine", "unmarked", "polled", "replaying", "computed", "porch", "openshift", "openshift-ignoring"}
 
-// timed reports whether an informer can tell from the server's answers that they are of an older
-// state.
-func (w *writer) timed() bool {
-	return w.dialect.Lists == informertest.VersionOfStore && w.dialect.Resume == informertest.ResumeFromHistory
-}
-
-// ordered is a fault that takes back in time: it can be told only from versions that have an order.
+// ordered is a fault that takes back in time: it can be told only from versions that have an order, and
+// that lists and watches share.
 func (w *writer) ordered(fault string) string {
-	if w.opaque || !w.timed() {
+	if w.opaque || !tellsAll(w.dialect) {
 		return "reset"
 	}
 	return fault

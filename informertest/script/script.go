@@ -173,10 +173,9 @@ var dialects, dialectNames = func() (map[string]informertest.Dialect, []string) 
 	return all, names
 }()
 
-// tellsAll reports whether watches of the server tell of all writes. Else an informer has to list, and
-// is behind until then.
-func (s *Script) tellsAll() bool {
-	d := s.server.Dialect
+// tellsAll reports whether watches of a server tell of all writes since its lists. Else an informer has
+// to list, and is behind until then.
+func tellsAll(d informertest.Dialect) bool {
 	return d.RefuseWatches == 0 && d.Lists == informertest.VersionOfStore && d.Resume == informertest.ResumeFromHistory
 }
 
