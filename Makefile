@@ -223,8 +223,9 @@ e2e: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -vE '/(controllerruntime|replay)$$')
 
 # The sample of e2e, controller-runtime's own tests of caches, and all trials with the tests of
-# feature gates, beside the kube-apiserver and the etcd of each version. It prints a table, and
-# docs/proof.md has one. It goes on after a failure, and fails in the end.
+# feature gates, beside the kube-apiserver and the etcd of each version; the sample and the trials
+# beside the newest one over kine. It prints a table, and docs/proof.md has one. It goes on after a
+# failure, and fails in the end.
 SERVERS ?= 1.34 1.35 1.36 1.37
 servers: bin/heartbeat
 	@failed=; table=bin/servers.md; \
@@ -239,6 +240,11 @@ servers: bin/heartbeat
 		each controller-runtime ./controllerruntime; \
 		each trials -run '^Test(Trial|FeatureGates)' .; \
 	done; \
+	unset KUBERNETES; export STORE=kine; \
+	each "over kine: sample" -short -skip '^Test(Trial|FeatureGates)' .; \
+	each "over kine: trials" -run '^Test(Trial|FeatureGates)' .; \
+	unset STORE; \
+	each "aggregated" -run 'Aggregated|MetricsServer' .; \
 	cat $$table; [ -z "$$failed" ]
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building

@@ -10,4 +10,5 @@
 //
 // builds both servers first, which takes minutes once and seconds afterwards. They are those of the
 // newest version of Kubernetes in e2e/servers; with KUBERNETES=1.35 in the environment, of that one.
+// With STORE=kine, the API server keeps its objects in kine over SQLite, as k3s does, and not in etcd.
 package e2e

@@ -35,8 +35,16 @@ func (m inClusters) Run() (code int) {
 		return 1
 	}
 	usual.Options = cluster.Options{Binaries: binaries}
+	if cluster.StoreIsKine() {
+		if binaries, err = cluster.BuildKine(context.Background(), binaries); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		usual.Options = cluster.Options{Binaries: binaries, Kine: true}
+	}
 	for _, g := range gates {
-		g.switched.Options = cluster.Options{Binaries: binaries, APIServerFlags: g.flags}
+		g.switched.Options = usual.Options
+		g.switched.Options.APIServerFlags = g.flags
 	}
 	defer func() {
 		err := usual.Close()

@@ -18,7 +18,7 @@ const (
 type body struct {
 	w           http.ResponseWriter
 	code        int
-	contentType string
+	contentType string // "" for none
 	begun       bool
 
 	mayZip bool    // the client accepts gzip
@@ -68,8 +68,7 @@ func (b *body) Write(p []byte) (int, error) {
 
 func (b *body) begin(large bool) {
 	b.begun = true
-	header := b.w.Header()
-	header.Set("Content-Type", b.contentType)
+	setContentType(b.w.Header(), b.contentType)
 	if b.mayZip && large {
 		b.zip = newZipper(b.w, b.spoils)
 	}

@@ -14,9 +14,9 @@ type codec interface {
 	object(b []byte, o *object, t taint) ([]byte, error)
 	// list writes a page. An object that this codec cannot write is its error.
 	list(out *bufio.Writer, p page) error
-	// bookmark is the object of a BOOKMARK event; initialEnd marks the one that ends the initial
-	// events of a watch-list.
-	bookmark(rv uint64, initialEnd bool) ([]byte, error)
+	// bookmark is the object of a BOOKMARK event, of a version or of none; initialEnd marks the one
+	// that ends the initial events of a watch-list.
+	bookmark(version string, initialEnd bool) ([]byte, error)
 }
 
 func newCodec(r Resource, as representation) codec {

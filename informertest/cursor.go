@@ -59,6 +59,8 @@ type reading struct {
 	changed <-chan struct{}
 	// The watch is from a resource version that is not passed yet: it gets no bookmark.
 	silent bool
+	// The resource version that the server has. It may be older than the watch.
+	reached uint64
 }
 
 // take returns the next writes, which the caller must not change: those that a replica knows, if
@@ -85,7 +87,7 @@ func (c *cursor) take(old *replica) reading {
 		return reading{state: cursorEnded, rv: c.rv}
 	}
 	c.rv = max(c.rv, reached)
-	return reading{rv: c.rv, changed: c.table.changed.wait(), silent: c.future >= reached && c.future > 0}
+	return reading{rv: c.rv, reached: reached, changed: c.table.changed.wait(), silent: c.future >= reached && c.future > 0}
 }
 
 // advance passes by the next writes that are not newer than a resource version, and returns them.

@@ -11,8 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// verbs are what every resource can be asked for.
-func verbs() metav1.Verbs { return metav1.Verbs{"create", "delete", "get", "list", "update", "watch"} }
+// verbs are what a resource can be asked for.
+func (a *handler) verbs(gvr schema.GroupVersionResource) metav1.Verbs {
+	verbs := metav1.Verbs{"create", "delete", "get", "list", "update"}
+	if a.options.Dialect.watches(gvr) {
+		verbs = append(verbs, "watch")
+	}
+	return verbs
+}
 
 // serveDiscovery answers the paths that tell what the server serves, and reports whether this was
 // one of them. A client that asks for aggregated discovery gets the older documents, as from a
@@ -53,7 +59,7 @@ func (a *handler) serveDiscovery(w http.ResponseWriter, req *http.Request) bool 
 	default:
 		return false
 	}
-	resources := a.store.apiResources(gv)
+	resources := a.store.apiResources(gv, a.verbs)
 	if resources == nil {
 		return false
 	}
@@ -98,7 +104,7 @@ func (s *store) apiGroups() []metav1.APIGroup {
 }
 
 // apiResources lists the resources of a group version by name, nil when there is none.
-func (s *store) apiResources(gv schema.GroupVersion) []metav1.APIResource {
+func (s *store) apiResources(gv schema.GroupVersion, verbs func(schema.GroupVersionResource) metav1.Verbs) []metav1.APIResource {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var resources []metav1.APIResource
@@ -109,7 +115,7 @@ func (s *store) apiResources(gv schema.GroupVersion) []metav1.APIResource {
 				SingularName: strings.ToLower(t.resource.Kind),
 				Namespaced:   t.resource.Namespaced,
 				Kind:         t.resource.Kind,
-				Verbs:        verbs(),
+				Verbs:        verbs(gvr),
 			})
 		}
 	}

@@ -77,4 +77,11 @@
 // [Server.SetResourceVersion], [Server.Backup] with [Server.Restore], [Server.RemoveResource].
 // [Server.Observe] tells what really was written, so that what a client believes can be held
 // against it.
+//
+// # Dialects
+//
+// Not every server behind the API is a kube-apiserver over etcd. [Options].Dialect has the answers of
+// another one: lists, marks or objects without versions, watches that are refused or that replay all
+// there is, no bookmarks. [OpenShiftProjects], [Antrea], [Porch] and others are ready. A [Fault] comes
+// and goes, a dialect stays.
 package informertest

@@ -62,7 +62,7 @@ func (t taint) changed(o *object, r Resource) (*object, error) {
 	case effectMistyped:
 		return o.mistyped(r)
 	case effectUnversioned:
-		return o.at(noVersion), nil
+		return o.unversioned(), nil
 	case effectOversize:
 		return o.padded(r, t.n)
 	}

@@ -124,7 +124,7 @@ func (w *watching) emit(f frame) error {
 
 // write writes an event, and perhaps an earlier one after it.
 func (w *watching) write(f frame) error {
-	if err := w.media.event(w.out, f.kind, f.object); err != nil {
+	if err := w.say(f.kind, f.object); err != nil {
 		return err
 	}
 	e, ok := w.exchange.find(effectRepeat)
@@ -135,7 +135,7 @@ func (w *watching) write(f frame) error {
 	faults := w.exchange.faults
 	if n := len(w.recent); n > 0 && faults.roll(e.n) {
 		again := w.recent[faults.pick(n)]
-		if err := w.media.event(w.out, again.kind, again.object); err != nil {
+		if err := w.say(again.kind, again.object); err != nil {
 			return err
 		}
 	}

@@ -131,6 +131,9 @@ func (a *handler) read(x *exchange, req *http.Request, t target, opts *metav1.Li
 	if !a.options.ShardedListAndWatch {
 		opts.ShardSelector = ""
 	}
+	if err := a.speak(table, r).hear(opts, t); err != nil {
+		return err
+	}
 	if opts.Watch {
 		return a.watch(x, req, t, table, r, opts)
 	}
@@ -138,12 +141,16 @@ func (a *handler) read(x *exchange, req *http.Request, t target, opts *metav1.Li
 }
 
 func (a *handler) get(w *exchange, req *http.Request, t target, table *table, r Resource) error {
-	as, err := negotiate(req.Header.Get("Accept"), r, false)
+	speech := a.speak(table, r)
+	as, err := speech.negotiate(req, r, false)
 	if err != nil {
 		return err
 	}
 	rv := uint64(0)
 	text := req.URL.Query().Get("resourceVersion")
+	if speech.Lists != VersionOfStore || speech.has(text) {
+		text = "" // it may be none of the sequence
+	}
 	if text != "" && text != "0" {
 		if rv, err = r.versions.parse(text); err != nil {
 			return unread(text, err)
@@ -158,11 +165,14 @@ func (a *handler) get(w *exchange, req *http.Request, t target, table *table, r 
 	if err != nil {
 		return err
 	}
-	return writeObject(w, req, http.StatusOK, r, as, o)
+	return respond(w, req, http.StatusOK, speech.contentType(as.media.contentType()), func(out *bufio.Writer) error {
+		return speech.write(out, func(out *bufio.Writer) error { return writeAlone(out, r, as, speech.object(o)) })
+	})
 }
 
 func (a *handler) list(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
-	as, err := negotiate(req.Header.Get("Accept"), r, true)
+	speech := a.speak(table, r)
+	as, err := speech.negotiate(req, r, true)
 	if err != nil {
 		return err
 	}
@@ -184,21 +194,23 @@ func (a *handler) list(w *exchange, req *http.Request, t target, table *table, r
 		p.next = opts.Continue
 	}
 	p.shard = opts.ShardSelector
+	p = speech.list(p)
 	p.taint = func() taint {
 		_ = w.dawdle(time.Now().Add(maxTime)) // a write finds that the client is gone
 		return w.taint()
 	}
-	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
-		return newCodec(r, as).list(out, p)
+	return respond(w, req, http.StatusOK, speech.contentType(as.media.contentType()), func(out *bufio.Writer) error {
+		return speech.write(out, func(out *bufio.Writer) error { return newCodec(r, as).list(out, p) })
 	})
 }
 
 func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
-	as, err := negotiate(req.Header.Get("Accept"), r, false)
+	speech := a.speak(table, r)
+	as, err := speech.negotiate(req, r, false)
 	if err != nil {
 		return err
 	}
-	plan, err := planWatch(r.versions, t.namespace, opts)
+	plan, refusal, err := speech.planWatch(r.versions, t.namespace, *opts)
 	if err != nil {
 		return err
 	}
@@ -214,6 +226,8 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 	)
 	if e, ok := w.find(effectStatus); ok {
 		openErr = w.status(e, t, nil)
+	} else if refusal != nil {
+		openErr = refusal
 	} else {
 		plan = a.openAt(w, plan, ctx.Done())
 		r, initial, cursor, openErr = a.store.open(table, plan, w.replica())
@@ -221,7 +235,7 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 			return openErr
 		}
 	}
-	w.Header().Set("Content-Type", as.media.streamType())
+	setContentType(w.Header(), speech.contentType(as.media.streamType()))
 	run := &watching{
 		watchPlan: plan,
 		exchange:  w,
@@ -229,6 +243,7 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 		resource:  r,
 		codec:     newCodec(r, as),
 		media:     as.media,
+		speech:    speech,
 		every:     a.options.BookmarkInterval,
 		cursor:    cursor,
 		out:       bufio.NewWriterSize(w, writeBuffer),
@@ -322,11 +337,16 @@ func (a *handler) remove(w http.ResponseWriter, req *http.Request, t target) err
 
 func writeObject(w http.ResponseWriter, req *http.Request, code int, r Resource, as representation, o *object) error {
 	return respond(w, req, code, as.media.contentType(), func(out *bufio.Writer) error {
-		text, err := newCodec(r, as).object(nil, o, taint{})
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(append(text, as.media.end()...))
-		return err
+		return writeAlone(out, r, as, o)
 	})
+}
+
+// writeAlone writes an object that is the whole document.
+func writeAlone(out *bufio.Writer, r Resource, as representation, o *object) error {
+	text, err := newCodec(r, as).object(nil, o, taint{})
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(text, as.media.end()...))
+	return err
 }

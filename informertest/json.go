@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -40,13 +41,16 @@ func (c jsonCodec) write(b []byte, o *object, t taint, alone bool) ([]byte, erro
 	return append(b[:begin], b[begin+1:]...), nil
 }
 
-func (c jsonCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
+func (c jsonCodec) bookmark(version string, initialEnd bool) ([]byte, error) {
 	apiVersion, kind := c.kind().ToAPIVersionAndKind()
-	annotations := ""
-	if initialEnd {
-		annotations = fmt.Sprintf(`,"annotations":{%q:"true"}`, metav1.InitialEventsAnnotationKey)
+	var metadata []string
+	if version != "" {
+		metadata = append(metadata, fmt.Sprintf(`"resourceVersion":%q`, version))
 	}
-	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q%s}}`, kind, apiVersion, c.resource.versions.format(rv), annotations), nil
+	if initialEnd {
+		metadata = append(metadata, fmt.Sprintf(`"annotations":{%q:"true"}`, metav1.InitialEventsAnnotationKey))
+	}
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{%s}}`, kind, apiVersion, strings.Join(metadata, ",")), nil
 }
 
 // list writes a list item by item, so that no more than one of them is ever held as text.
@@ -70,7 +74,10 @@ func (c jsonCodec) list(out *bufio.Writer, p page) error {
 // customList has the keys of the list and of its metadata sorted, and the continue token even where
 // it is empty.
 func (c jsonCodec) customList(out *bufio.Writer, p page) error {
-	metadata := map[string]any{"resourceVersion": p.versions.format(p.rv), "continue": p.next}
+	metadata := map[string]any{"continue": p.next}
+	if p.version != "" {
+		metadata["resourceVersion"] = p.version
+	}
 	if p.remaining != nil {
 		metadata["remainingItemCount"] = *p.remaining
 	}

@@ -14,8 +14,7 @@ import (
 
 // page is one answer to a list request.
 type page struct {
-	rv        uint64
-	versions  versions
+	version   string // "" for none
 	objects   []*object
 	next      string // continue token, "" on the last page
 	shard     string // the shardSelector, "" for none
@@ -25,7 +24,7 @@ type page struct {
 }
 
 func (p page) metadata() metav1.ListMeta {
-	m := metav1.ListMeta{ResourceVersion: p.versions.format(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+	m := metav1.ListMeta{ResourceVersion: p.version, Continue: p.next, RemainingItemCount: p.remaining}
 	if p.shard != "" {
 		m.ShardInfo = &metav1.ShardInfo{Selector: p.shard}
 	}
@@ -204,7 +203,7 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 
 // page reads a page of a table at a resource version.
 func (p listPlan) page(t *table, rv uint64) page {
-	out := page{rv: rv, versions: t.resource.versions}
+	out := page{version: t.resource.versions.format(rv)}
 	var next string
 	out.objects, next = t.scan(p.selection, p.start, rv, p.limit)
 	if next == "" {

@@ -51,6 +51,22 @@ func (o *object) at(rv uint64) *object {
 	return &c
 }
 
+// unversioned is the same state without a resource version.
+func (o *object) unversioned() *object {
+	c := o.at(noVersion)
+	c.head = bytes.TrimSuffix(o.head, []byte(`"resourceVersion":"`))
+	if len(c.head) == len(o.head) {
+		return c
+	}
+	c.tail = bytes.TrimPrefix(o.tail, []byte(`"`))
+	if rest, found := bytes.CutPrefix(c.tail, []byte(",")); found {
+		c.tail = rest
+	} else {
+		c.head = bytes.TrimSuffix(c.head, []byte(","))
+	}
+	return c
+}
+
 func (o *object) appendJSON(b []byte) []byte {
 	b = append(b, o.head...)
 	if o.rv != noVersion {

@@ -104,7 +104,7 @@ func (c protobufCodec) object(b []byte, o *object, t taint) ([]byte, error) {
 	return append(append(b, envelopeMark...), text...), err
 }
 
-func (c protobufCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
+func (c protobufCodec) bookmark(version string, initialEnd bool) ([]byte, error) {
 	obj, err := c.blank()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (c protobufCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.SetResourceVersion(c.resource.versions.format(rv))
+	m.SetResourceVersion(version)
 	if initialEnd {
 		m.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}

@@ -62,6 +62,8 @@ type Options struct {
 	// OpaqueVersions makes resource versions texts of no order, such as "v-1a2b", on the wire and
 	// in all methods. Clients can only tell whether two of them are the same.
 	OpaqueVersions bool
+	// Dialect is what the server does otherwise than a kube-apiserver over etcd.
+	Dialect Dialect
 }
 
 // Server is a simulated Kubernetes API server. Its methods may be called from several goroutines.

@@ -25,6 +25,8 @@ type store struct {
 
 	// The resource version of the newest write. Invariant: no object is newer.
 	rv uint64
+	// The newest resource version that there ever was.
+	highest uint64
 	// The oldest resource version at which the state is still known. Invariant: compacted <= rv.
 	compacted uint64
 
@@ -42,6 +44,7 @@ func newStore(v versions, seed uint64) *store {
 	return &store{
 		tables:    map[schema.GroupVersionResource]*table{},
 		rv:        1,
+		highest:   1,
 		compacted: 1,
 		replicas:  map[*replica]struct{}{},
 		observers: map[*byte]func(Write){},
@@ -52,7 +55,7 @@ func newStore(v versions, seed uint64) *store {
 
 // moveLocked sets the sequence.
 func (s *store) moveLocked(rv uint64) {
-	s.rv = rv
+	s.rv, s.highest = rv, max(s.highest, rv)
 	s.moved.fire()
 }
 

@@ -27,6 +27,8 @@ type table struct {
 	// The resource version since which it is served: nothing older is known of it, even if its name
 	// was served before.
 	born uint64
+	// How many lists of a dialect with twins were answered. It is atomic.
+	lists uint64
 
 	// Fires at each write.
 	changed signal

@@ -34,6 +34,7 @@ type watchPlan struct {
 	rv      uint64 // openingSince: events are newer; else the state must not be older
 	// openingStream: the state must not be older than when it was asked for.
 	consistent bool
+	marked     bool // a marked bookmark follows the initial state
 	bookmarks  bool
 	duration   time.Duration
 }
@@ -58,7 +59,7 @@ func planWatch(v versions, namespace string, opts *metav1.ListOptions) (watchPla
 	}
 	switch {
 	case initial:
-		p.opening, p.consistent = openingStream, opts.ResourceVersion == ""
+		p.opening, p.consistent, p.marked = openingStream, opts.ResourceVersion == "", p.bookmarks
 	case !anyRV:
 		p.opening = openingSince
 	default:
@@ -123,6 +124,7 @@ type watching struct {
 
 	codec   codec
 	media   media
+	speech  speech
 	every   time.Duration // between bookmarks
 	cursor  *cursor
 	out     *bufio.Writer
@@ -149,7 +151,7 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 	if over, err := w.act(); over {
 		return err
 	}
-	if w.opening == openingStream && w.bookmarks {
+	if w.marked {
 		if err := w.sendBookmark(w.cursor.rv, true); err != nil {
 			return err
 		}
@@ -168,7 +170,10 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		now := time.Now()
 		got := w.cursor.take(w.exchange.replica())
 		due := w.bookmarks && !now.Before(w.bookmark)
-		if due && got.silent {
+		switch {
+		case due && got.silent && w.speech.OwnStore:
+			got.rv = got.reached
+		case due && got.silent:
 			w.schedule()
 			due = false
 		}
@@ -240,7 +245,7 @@ func (w *watching) fail(cause error) error {
 	if err := w.release(); err != nil {
 		return err
 	}
-	if err := w.media.event(w.out, watch.Error, status); err != nil {
+	if err := w.say(watch.Error, status); err != nil {
 		return err
 	}
 	return w.flush()
@@ -250,7 +255,7 @@ func (w *watching) send(kind watch.EventType, o *object) error {
 	if err := w.dawdle(); err != nil || w.overtaken {
 		return err
 	}
-	text, err := w.codec.object(nil, o, w.exchange.taint())
+	text, err := w.codec.object(nil, w.speech.event(kind, o), w.exchange.taint())
 	if err != nil {
 		return unwritable{err}
 	}
@@ -264,11 +269,20 @@ func (w *watching) sendBookmark(rv uint64, initialEnd bool) error {
 	if w.overtaken || w.withholds(initialEnd) { // it would tell of objects that were not shown
 		return nil
 	}
-	text, err := w.codec.bookmark(rv, initialEnd)
+	version, ok := w.speech.bookmark(rv, initialEnd)
+	if !ok {
+		return nil
+	}
+	text, err := w.codec.bookmark(version, initialEnd)
 	if err != nil {
 		return unwritable{err}
 	}
-	return w.media.event(w.out, watch.Bookmark, text)
+	return w.say(watch.Bookmark, text)
+}
+
+// say writes an event as it is.
+func (w *watching) say(kind watch.EventType, object []byte) error {
+	return w.speech.writeEvent(w.out, w.media, kind, object)
 }
 
 func (w *watching) flush() error {

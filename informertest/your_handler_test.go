@@ -131,6 +131,32 @@ func TestTableAfterFaults(t *testing.T) {
 	}
 }
 
+func TestTableBesideOddServers(t *testing.T) {
+	for name, dialect := range map[string]informertest.Dialect{
+		"lists without versions":    informertest.Porch(),
+		"resuming replays":          informertest.Replaying(),
+		"no bookmarks":              informertest.WithoutBookmarks(),
+		"bookmarks of version zero": informertest.KineZeroBookmarks(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := informertest.NewServer(informertest.Options{InMemory: true, Dialect: dialect})
+				defer server.Close()
+				rows := &table{rows: map[string]string{}}
+				defer run(t, server, rows)()
+
+				_, err := server.Create(pods, pod("web"))
+				require.NoError(t, err)
+				time.Sleep(2 * time.Hour) // the longest that this server leaves an informer without news
+
+				want, err := server.ResourceVersions(pods, "")
+				require.NoError(t, err)
+				require.Equal(t, want, rows.versions())
+			})
+		})
+	}
+}
+
 func TestTableAsTheOracleSeesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := informertest.NewServer(informertest.Options{InMemory: true})

@@ -23,12 +23,12 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-func newAuthority() (*authority, error) {
+func newAuthority(name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "e2e-clients"}, key)
+	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,11 @@ func certificatePEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
 }
 
-// issue returns a new certificate of an administrator, and its key.
-func (a *authority) issue(lifetime time.Duration) (cert, key []byte, err error) {
+// administrator passes every authorizer.
+var administrator = pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}}
+
+// issue returns a new certificate of a client, and its key.
+func (a *authority) issue(subject pkix.Name, lifetime time.Duration) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -54,12 +57,11 @@ func (a *authority) issue(lifetime time.Duration) (cert, key []byte, err error) 
 	now := time.Now()
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial,
-		// system:masters passes every authorizer.
-		Subject:     pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
-		NotBefore:   now.Add(-time.Minute),
-		NotAfter:    now.Add(lifetime),
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Subject:      subject,
+		NotBefore:    now.Add(-time.Minute),
+		NotAfter:     now.Add(lifetime),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, a.cert, &private.PublicKey, a.key)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +74,7 @@ func (a *authority) issue(lifetime time.Duration) (cert, key []byte, err error) 
 // key, to files which are the same for the same name, as a program would that
 // renews them. They go with the cluster.
 func (c *Cluster) IssueClientCertificate(name string, lifetime time.Duration) (certFile, keyFile string, err error) {
-	cert, key, err := c.identity.clientCA.issue(lifetime)
+	cert, key, err := c.identity.clientCA.issue(administrator, lifetime)
 	if err != nil {
 		return "", "", fmt.Errorf("issuing a client certificate: %w", err)
 	}

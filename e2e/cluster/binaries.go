@@ -14,11 +14,16 @@ import (
 // as long as it requires (or is) this one.
 const modulePath = "github.com/rvinformer/informer/e2e"
 
-// Binaries are the paths of the two servers, and the minor version of Kubernetes that both are of.
+// Binaries are the paths of the servers, and the minor version of Kubernetes that etcd and the API
+// server are of.
 type Binaries struct {
 	Etcd       string
 	APIServer  string
 	Kubernetes string
+
+	Kine            string // empty without BuildKine
+	SampleAPIServer string // empty without BuildSampleServer
+	MetricsServer   string // empty without BuildMetricsServer
 }
 
 // Build compiles both servers from the module in e2e/servers into dir and
@@ -48,8 +53,6 @@ func Build(ctx context.Context, dir string) (Binaries, error) {
 	}
 	defer unlock()
 
-	// The servers are another module: a workspace, or flags such as -mod and -race
-	// that are right for the tests, would not be for them.
 	said := "-ldflags=-X k8s.io/component-base/version.gitVersion=" + release.version // what the API server says of itself
 	if _, err := goCommand(ctx, sources, "build", "-modfile="+release.file, said, "-o", dir+string(filepath.Separator), "./etcd", "./kube-apiserver"); err != nil {
 		return Binaries{}, err
@@ -79,7 +82,9 @@ func outputDir(dir, minor string) (string, error) {
 	return dir, nil
 }
 
-// goCommand runs the go command in dir and returns what it printed, trimmed.
+// goCommand runs the go command in dir and returns what it printed, trimmed. The servers are other
+// modules than the tests: a workspace, or flags such as -mod and -race that are right for the tests,
+// would not be for them.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -41,6 +42,13 @@ type Options struct {
 	// Audit makes the API server log who lists and watches pods and configmaps: see
 	// Cluster.Audited.
 	Audit bool
+
+	// Kine has kine over SQLite in the place of etcd, as k3s has it. Binaries need it: see BuildKine.
+	Kine bool
+
+	// Aggregates has the API server pass requests on to another one: see StartSampleServer and
+	// StartMetricsServer.
+	Aggregates bool
 }
 
 // Cluster is one etcd and one API server. Its methods are not for several
@@ -54,6 +62,8 @@ type Cluster struct {
 
 	etcd      *process.Process // nil while it is down
 	apiServer *process.Process // nil while it is down
+
+	sample, metrics behind
 }
 
 // Start starts both servers on the loopback interface and returns when they
@@ -63,7 +73,7 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("directory of the cluster: %w", err)
 	}
-	c := &Cluster{options: options, dir: dir}
+	c := &Cluster{options: options, dir: dir, sample: behind{name: sampleName}, metrics: behind{name: metricsName}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -99,6 +109,10 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	proxy, err := c.proxyFlags()
+	if err != nil {
+		return err
+	}
 	server, err := process.Start("kube-apiserver", c.options.Binaries.APIServer, c.logPath("kube-apiserver"), append([]string{
 		"--etcd-servers=" + c.etcdURL,
 		"--bind-address=" + loopback,
@@ -128,7 +142,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
-	}, append(audit, c.options.APIServerFlags...)...))
+	}, slices.Concat(audit, proxy, c.options.APIServerFlags)...))
 	if err != nil {
 		return err
 	}
@@ -141,10 +155,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return waitReady(ctx, server, client, c.host()+"/readyz")
 }
 
-// waitReady polls url until it answers 200, for as long as the process lives.
-// PIDs are the numbers of the processes of the API server and of etcd, of those that are up.
+// PIDs are the numbers of the processes of the API servers and of etcd, of those that are up.
 func (c *Cluster) PIDs() (all []int) {
-	for _, p := range []*process.Process{c.apiServer, c.etcd} {
+	for _, p := range []*process.Process{c.sample.process, c.metrics.process, c.apiServer, c.etcd} {
 		if p != nil {
 			all = append(all, p.PID())
 		}
@@ -152,7 +165,13 @@ func (c *Cluster) PIDs() (all []int) {
 	return all
 }
 
+// waitReady polls url until it answers 200, for as long as the process lives.
 func waitReady(ctx context.Context, p *process.Process, client *http.Client, url string) error {
+	return waitUntil(ctx, p, func(ctx context.Context) error { return probe(ctx, client, url) })
+}
+
+// waitUntil asks until the answer is no error, for as long as the process lives.
+func waitUntil(ctx context.Context, p *process.Process, ask func(ctx context.Context) error) error {
 	last := errors.New("never asked")
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
@@ -160,7 +179,7 @@ func waitReady(ctx context.Context, p *process.Process, client *http.Client, url
 			return false, errors.New("it ended before it was ready")
 		default:
 		}
-		last = probe(ctx, client, url)
+		last = ask(ctx)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -240,22 +259,28 @@ func (c *Cluster) logPath(name string) string {
 	return filepath.Join(c.dir, name+".log")
 }
 
-// ShowLogs adds the end of both logs to t's output if t fails.
+// ShowLogs adds the end of all logs to t's output if t fails.
 func (c *Cluster) ShowLogs(t testing.TB) {
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
 		}
-		for _, name := range []string{"etcd", "kube-apiserver"} {
+		names := []string{"etcd", "kube-apiserver"}
+		for _, b := range []*behind{&c.sample, &c.metrics} {
+			if b.port > 0 {
+				names = append(names, b.name)
+			}
+		}
+		for _, name := range names {
 			t.Log(process.LogTail(c.logPath(name)))
 		}
 	})
 }
 
-// Close kills both servers, waits until they are gone and removes their data.
+// Close kills all servers, waits until they are gone and removes their data.
 func (c *Cluster) Close() error {
 	var errs []error
-	for _, p := range []*process.Process{c.apiServer, c.etcd} {
+	for _, p := range []*process.Process{c.sample.process, c.metrics.process, c.apiServer, c.etcd} {
 		if p != nil {
 			errs = append(errs, p.Kill())
 		}

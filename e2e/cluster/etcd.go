@@ -12,15 +12,18 @@ import (
 	"github.com/rvinformer/informer/e2e/process"
 )
 
-// StartEtcd starts etcd, again on its port and over its data if it ran before,
-// and returns when it is ready.
-func (c *Cluster) StartEtcd(ctx context.Context) error {
+// StartEtcd starts etcd, or what takes its place, again on its port and over its data if it ran
+// before, and returns when it is ready.
+func (c *Cluster) StartEtcd(ctx context.Context) (err error) {
 	if c.etcd != nil {
 		return errors.New("etcd: it is already running")
 	}
+	if c.options.Kine {
+		return c.startKine(ctx)
+	}
 	// There are no peers; any port will do for listening to them.
 	peers := "http://" + net.JoinHostPort(loopback, "0")
-	etcd, err := process.Start("etcd", c.options.Binaries.Etcd, c.logPath("etcd"), []string{
+	c.etcd, err = process.Start("etcd", c.options.Binaries.Etcd, c.logPath("etcd"), []string{
 		"--name=default",
 		"--data-dir=" + c.etcdData(),
 		"--listen-client-urls=" + c.etcdURL,
@@ -36,8 +39,7 @@ func (c *Cluster) StartEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.etcd = etcd
-	return waitReady(ctx, etcd, http.DefaultClient, c.etcdURL+"/readyz")
+	return waitReady(ctx, c.etcd, http.DefaultClient, c.etcdURL+"/readyz")
 }
 
 // KillEtcd ends etcd with SIGKILL, and returns when the process is gone. What

@@ -36,7 +36,7 @@ func newIdentity(dir string) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate of the API server: %w", err)
 	}
-	clientCA, err := newAuthority()
+	clientCA, err := newAuthority("e2e-clients")
 	if err != nil {
 		return nil, fmt.Errorf("authority for client certificates: %w", err)
 	}

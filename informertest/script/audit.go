@@ -30,7 +30,7 @@ func parseAudit(a *args) action {
 	opts := informer.AuditOptions{BytesPerSecond: int64(a.namedCount("speed", 0))}
 	opts.Repair = a.word("") == "repair"
 	return func(_ context.Context, p *player) error {
-		if p.run == nil || p.subject.Audit == nil || p.lost.Load() || p.travelled.Load() || p.script.judging.Overtaken {
+		if p.run == nil || p.subject.Audit == nil || p.lost.Load() || p.travelled.Load() || p.script.judging.Overtaken || !tellsAll(p.script.server.Dialect) {
 			return nil
 		}
 		subject, lost, travels := p.subject, p.losses.Load(), p.travels.Load()

@@ -263,7 +263,7 @@ func (c *cached) idle(complete bool) error {
 	}
 	status := c.informer.Status()
 	status.Queued, status.QueuedBytes = 0, 0 // of the slow handler
-	return errors.Join(err, idle(status, len(stored)), whole(complete, status, c.informer.LastSyncResourceVersion()))
+	return errors.Join(err, c.setup.idle(status, len(stored)), c.setup.whole(complete, status, c.informer.LastSyncResourceVersion()))
 }
 
 var _ cache.ResourceEventHandler = (*cached)(nil)

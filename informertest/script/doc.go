@@ -17,11 +17,12 @@
 //
 // # The server
 //
-//	server [versions=opaque] [bookmarks=D] [shards=on] [gzip=N] [gzip-watches=on] [tls=on]
+//	server [versions=opaque] [bookmarks=D] [shards=on] [gzip=N] [gzip-watches=on] [tls=on] [dialect=NAME]
 //	                     in the first line: versions that are no numbers; how often bookmarks come, default: 1m; it
 //	                     selects by shard, which is otherwise left to the informer; lists of more
 //	                     than N bytes are compressed, default: 128 KiB; with
-//	                     gzip-watches, watches are compressed too; with tls, it speaks HTTP/2
+//	                     gzip-watches, watches are compressed too; with tls, it speaks HTTP/2; dialects
+//	                     are those of informertest.Dialects by name
 //	create KEY...        create objects ("namespace/name"), update them, delete them,
 //	update KEY...
 //	delete KEY...

@@ -89,6 +89,7 @@ func (p *player) setup(process *process) Setup {
 	behaves := handler{process}
 	door := gate{process: process, each: p.oracle.Handler(behaves), batch: p.oracle.BatchHandler(behaves)}
 	s := Setup{
+		Dialect:      p.script.server.Dialect,
 		Config:       p.config,
 		Client:       p.server.Config(),
 		Resource:     pods,

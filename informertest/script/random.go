@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/rvinformer/informer/informertest"
 )
 
 // Dice decides: a number from 0 to n-1. Smaller numbers stand for simpler things, so that what
@@ -23,6 +25,8 @@ type RandomOptions struct {
 	// where it was before the next one runs. The informer has a checkpoint, and versions are
 	// numbers.
 	Restores bool
+	// Dialects has one server in two answer as another one than a kube-apiserver over etcd.
+	Dialects bool
 	// TLS has one server in four speak TLS and HTTP/2.
 	TLS bool
 }
@@ -69,6 +73,7 @@ type writer struct {
 	churns     int
 	witnesses  int
 	opaque     bool
+	dialect    informertest.Dialect
 	unreadable bool // something was
 	running    bool
 	vanished   bool
@@ -104,6 +109,11 @@ func (w *writer) prepare(opts RandomOptions) {
 	if w.shards = opts.Shards; w.shards && w.one(2) {
 		server = append(server, "shards=on")
 	}
+	if opts.Dialects && !opts.Restores && w.one(2) {
+		name := w.pick(days...)
+		w.dialect = dialects[name]
+		server = append(server, "dialect="+name)
+	}
 	if len(server) > 0 {
 		w.line("server %s", strings.Join(server, " "))
 	}
@@ -113,7 +123,7 @@ func (w *writer) prepare(opts RandomOptions) {
 	w.informer(opts)
 	w.handler()
 	w.restores = opts.Restores
-	w.rewinds = !opts.Restores && w.one(4)
+	w.rewinds = !opts.Restores && w.one(4) && tellsAll(w.dialect)
 	w.line("fill %d", w.dice(60))
 }
 
@@ -261,9 +271,14 @@ func (w *writer) fault() string {
 	return strings.Join(words, " ")
 }
 
-// ordered is a fault that takes back in time: it can be told only from versions that have an order.
+// days are the dialects that a day can have: each object has a version of its own, by which it can be
+// judged what was told of it.
+var days = []string{"kine", "unmarked", "polled", "replaying", "computed", "porch", "openshift", "openshift-ignoring"}
+
+// ordered is a fault that takes back in time: it can be told only from versions that have an order, and
+// that lists and watches share.
 func (w *writer) ordered(fault string) string {
-	if w.opaque {
+	if w.opaque || !tellsAll(w.dialect) {
 		return "reset"
 	}
 	return fault
@@ -311,6 +326,9 @@ func (w *writer) kill() {
 }
 
 func (w *writer) vanish() {
+	if w.dialect.Lists == informertest.VersionOfItems {
+		return // its empty list has no version, which deletes nothing where one was known
+	}
 	if w.vanished {
 		w.line("return")
 	} else {

@@ -29,7 +29,7 @@ func parseRedeliver(a *args) action {
 		p.audits.begin(func(ctx context.Context) error {
 			err := subject.Redeliver(ctx, opts)
 			// Without an order of versions, it does not wait for what the watch is yet to bring.
-			ordered := !p.script.server.OpaqueVersions && !p.script.judging.Overtaken
+			ordered := !p.script.server.OpaqueVersions && !p.script.judging.Overtaken && tellsAll(p.script.server.Dialect)
 			if err == nil && opts.Keys == nil && p.travels.Load() == travels && ordered {
 				done()
 			}

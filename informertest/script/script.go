@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode"
 
@@ -155,8 +156,27 @@ func (s *Script) parseServer(a *args) error {
 	s.server.ShardedListAndWatch = a.namedOne("shards", "off", "on") == "on"
 	s.server.GzipAbove = a.namedCount("gzip", 0)
 	s.server.TLS = a.namedOne("tls", "off", "on") == "on"
+	s.server.Dialect = dialects[a.namedOne("dialect", dialectNames...)]
 	s.server.GzipWatches = a.namedOne("gzip-watches", "off", "on") == "on"
 	return a.end()
+}
+
+// usualDialect is the name of that of a kube-apiserver.
+const usualDialect = "none"
+
+// dialects are those of informertest by name, and dialectNames the names, the default first.
+var dialects, dialectNames = func() (map[string]informertest.Dialect, []string) {
+	all, names := maps.Collect(informertest.Dialects()), []string{usualDialect}
+	for name := range informertest.Dialects() {
+		names = append(names, name)
+	}
+	return all, names
+}()
+
+// tellsAll reports whether watches of a server tell of all writes since its lists. Else an informer has
+// to list, and is behind until then.
+func tellsAll(d informertest.Dialect) bool {
+	return d.RefuseWatches == 0 && d.Lists == informertest.VersionOfStore && d.Resume == informertest.ResumeFromHistory
 }
 
 // GoString is the text too, for printed values.

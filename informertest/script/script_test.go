@@ -58,6 +58,7 @@ func TestParseErrors(t *testing.T) {
 		"expect told born a/1":           `"born" is neither added, updated, deleted nor synced`,
 		"expect told added":              `it needs keys`,
 		"fill 1\nserver versions=opaque": `it has to be the first line`,
+		"server dialect=odd":             `dialect=odd is not one of none, antrea, computed, `,
 		"server versions=odd":            `versions=odd is not one of numbers, opaque`,
 		"compact all":                    `"all" is not expected`,
 		"compact odds=some":              `odds=some is not a number`,

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
@@ -21,6 +22,9 @@ type Setup struct {
 	Client *rest.Config
 	// Resource is what it is to follow, in all namespaces. Its objects are pods to a scheme.
 	Resource schema.GroupVersionResource
+	// Dialect is what the server does otherwise than a kube-apiserver: it may leave an informer
+	// without a version, or without a watch.
+	Dialect informertest.Dialect
 	// Handler is to be told, or, where Config.Batch is not 0 and the informer has batches,
 	// BatchHandler.
 	Handler      informer.ResourceEventHandler
