@@ -107,14 +107,11 @@ func TestStoreOfTheResourceGoesBack(t *testing.T) {
 		"shared": func(t *testing.T, w *harness.World) ([]*harness.Recorder, func() informer.Status) {
 			s := harness.Share(w, informer.InformerConfig{})
 			all := []*harness.Recorder{{}, {}, {}}
-			var first *informer.HandlerRegistration
 			for _, r := range all {
-				if h := harness.AddHandler(t, s, r); first == nil {
-					first = h
-				}
+				harness.AddHandler(t, s, r)
 			}
 			t.Cleanup(harness.Start(s.RunWithContext))
-			return all, func() informer.Status { return first.Status() }
+			return all, s.Status
 		},
 		"objectcache": func(t *testing.T, w *harness.World) ([]*harness.Recorder, func() informer.Status) {
 			i := objectcache.NewSharedIndexInformerWithOptions(w.Lister(), &unstructured.Unstructured{}, objectcache.Options{})
