@@ -114,10 +114,18 @@ func (w *watching) hear(c *source.Change) {
 	}
 }
 
-// miss has the set listed if the watch has not told a deletion that it had to tell by now.
-func (w *watching) miss() {
+// miss has the set listed if the watch has not told a deletion that it had to tell by now. After one
+// deletion, others of its version may follow.
+func (w *watching) miss(c *source.Change) {
 	r := w.resuming
-	if r == nil || r.keys == nil || !rv.NotNewer(r.at, w.at.Reached().Claim()) {
+	if r == nil || r.keys == nil {
+		return
+	}
+	told := w.at.Reached().Claim()
+	if c.Event == watch.Deleted {
+		told = w.at.Reached().Resume()
+	}
+	if !rv.NotNewer(r.at, told) {
 		return
 	}
 	for key := range r.keys {

@@ -313,7 +313,7 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 		w.Memory.ShareVersions()
 	}
 	w.Report.Reach(resourceVersion)
-	w.miss()
+	w.miss(c)
 	progress := sink.Progress{Reached: w.at.Reached(), Bookmark: c.Event == watch.Bookmark, Current: w.current(c)}
 	if err := w.Sink.Observed(progress); err != nil {
 		w.Report.Fail(err)
