@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"path"
@@ -20,7 +21,7 @@ import (
 func nothingOf(lw cache.ListerWatcher) (cache.ListerWatcher, error) {
 	r := server.Of(lw)
 	if r == nil {
-		return server.InPlaceOf(lw, decodedNothing), nil
+		return server.InPlaceOf(lw, decodedNothing, errNewer()), nil
 	}
 	r, err := r.AnsweredBy(nothing{r.GroupResource().Resource})
 	if err != nil {
@@ -49,11 +50,31 @@ type nothing struct{ resource string }
 // an informer that resumes from a checkpoint lists.
 const versionOfNothing = "1"
 
+// isNewer reports whether a list in a resource version is refused. An informer believes a list that is
+// older than what it knows only from a server that does not have the known version.
+func isNewer(resourceVersion string) bool {
+	return resourceVersion != "" && resourceVersion != "0" && resourceVersion != versionOfNothing
+}
+
+// errNewer is the answer to a list in a newer version than that of nothing.
+func errNewer() *apierrors.StatusError {
+	err := apierrors.NewTimeoutError("there are no objects", 0)
+	err.ErrStatus.Kind, err.ErrStatus.APIVersion = "Status", "v1"
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	return err
+}
+
 // RoundTrip answers a request.
 func (n nothing) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case path.Base(request.URL.Path) != n.resource:
 		return answer(request, http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), nil
+	case request.URL.Query().Get("watch") == "" && isNewer(request.URL.Query().Get("resourceVersion")):
+		text, err := json.Marshal(errNewer().ErrStatus)
+		if err != nil {
+			return nil, err
+		}
+		return answer(request, http.StatusGatewayTimeout, string(text)), nil
 	case request.URL.Query().Get("watch") == "": // a list
 		return answer(request, http.StatusOK, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"`+versionOfNothing+`"},"items":[]}`), nil
 	case request.URL.Query().Get("resourceVersion") != versionOfNothing:

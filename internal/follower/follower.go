@@ -52,13 +52,13 @@ type Follower struct {
 	objects func() []object.Known
 	// trusted is the newest resource version known that no odd set has put in doubt.
 	trusted string
-	// hasBookmarks tells that a watch of the run has had a bookmark.
-	hasBookmarks bool
 	// why is the reason for the next list or watch, if it is begun anew.
 	why report.Reason
 	// replays counts the events of watches, in a row, that the server would not send if it went on from
 	// a version: see replay.go.
 	replays uint8
+	// hasBookmarks tells that a watch of the run has had a bookmark.
+	hasBookmarks bool
 	// told is the newest event that has moved the state.
 	told   told
 	relist relist

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -67,7 +66,7 @@ func (w *watching) askOwn(ctx context.Context) (over bool, err error) {
 // noteBookmarks notes how a watch has ended. If it has lasted for its full time without a bookmark,
 // where others had them, the next one asks the resource.
 func (w *watching) noteBookmarks() {
-	full := w.outcome.Kind == listwatch.WatchEnded && !w.outcome.Refused && !time.Now().Before(w.due.Add(-dueMargin))
+	full := w.outcome.Kind == listwatch.WatchEnded && !w.outcome.Refused && !w.isEarly()
 	switch {
 	case w.own.bookmarks:
 		w.hasBookmarks = true

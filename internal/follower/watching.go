@@ -57,8 +57,11 @@ type opening struct {
 	// ctx is the context of the feed.
 	ctx context.Context
 	// due is when the watch is to end.
-	due time.Time
+	due moment.Moment
 }
+
+// isEarly reports whether the watch is to go on for a while, if nothing ends it.
+func (o *opening) isEarly() bool { return moment.Now().Since(o.due) < -dueMargin }
 
 // newWatching is for the watch of the state; nil where that lists.
 func (f *Follower) newWatching() *watching {
@@ -126,8 +129,7 @@ func (w *watching) conclude(err error) error {
 
 // noteCut notes whether something on the way may have ended the watch.
 func (w *watching) noteCut() {
-	early := time.Now().Before(w.due.Add(-dueMargin))
-	unproven := w.outcome.Kind == listwatch.WatchEnded && early && !w.proven && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
+	unproven := w.outcome.Kind == listwatch.WatchEnded && w.isEarly() && !w.proven && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
 	if w.cuts.note(w.outcome.Lasted, unproven, moment.Now()) {
 		w.Report.Logger().Info("Watches end on the way, before a bookmark comes", "informer", w.Name, "after", w.outcome.Lasted.Round(time.Second).String())
 	}
@@ -138,7 +140,7 @@ func (w *watching) noteCut() {
 // as one from a version does that the server does not have any more, or ended before it
 // was due, as at a server that stops.
 func (w *watching) doubtful(err error) bool {
-	return err != nil && listwatch.Down(err) || !w.moved || time.Now().Before(w.due.Add(-dueMargin))
+	return err != nil && listwatch.Down(err) || !w.moved || w.isEarly()
 }
 
 // open opens the watch.
@@ -365,7 +367,7 @@ func (f *Follower) watchTimeout() time.Duration {
 
 // openFeed opens a watch that is to last for timeout.
 func (f *Follower) openFeed(ctx context.Context, opts metav1.ListOptions, timeout time.Duration) (opening, error) {
-	due := time.Now().Add(timeout)
+	due := moment.Of(time.Now().Add(timeout))
 	ctx = f.resync.beginWatch(ctx)
 	feed, err := f.Source.Watch(ctx, opts)
 	if err != nil {

@@ -27,7 +27,7 @@ func TestNext(t *testing.T) {
 	page3 := Listing{Start: start, Continue: "d", Pages: 2, Mark: "d"}
 	watching := Watching{ResourceVersion: "7", Fresh: true}
 	busy := Watching{ResourceVersion: "7"}
-	struck := Watching{ResourceVersion: "7", Strikes: 1, StruckAt: now, StruckLast: now}
+	struck := Watching{ResourceVersion: "7", Strikes: 1, StruckAt: moment.Of(now), StruckLast: moment.Of(now)}
 	consistent := Start{Known: "5", Consistent: true}
 	gone := Start{Known: "5", Consistent: true, Gone: true}
 	unsure := Watching{ResourceVersion: "7", Unsure: true}
@@ -132,10 +132,10 @@ func TestNext(t *testing.T) {
 		"watch, too short":           {state: busy, kind: Outcome{Kind: WatchTooShort, At: now}, want: Step{State: struckUnsure, Pause: RetryPause}},
 		"watch, broken twice":        {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(time.Second)}, want: Step{State: relist, Pause: ListPause}},
 		"watch, broken much later": {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(3 * time.Minute)},
-			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 1, StruckAt: now.Add(3 * time.Minute), StruckLast: now.Add(3 * time.Minute)}, Pause: RetryPause}},
+			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 1, StruckAt: moment.Of(now.Add(3 * time.Minute)), StruckLast: moment.Of(now.Add(3 * time.Minute))}, Pause: RetryPause}},
 		"watch, internal error": {policy: patient, state: struck, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(time.Minute)},
-			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: RetryPause}},
-		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: ListPause}},
+			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: moment.Of(now), StruckLast: moment.Of(now.Add(time.Minute))}, Pause: RetryPause}},
+		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: moment.Of(now), StruckLast: moment.Of(now.Add(4 * time.Minute))}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: ListPause}},
 		"watch, refused":                 {state: busy, kind: Outcome{Kind: NoWatch, Refused: true, At: now}, want: Step{State: refusedUnsure, Pause: RetryPause}},
 		"watch, refused again":           {state: refused, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter.Add(-1)}, want: Step{State: refusedUnsure, Pause: RetryPause}},
 		"watch, refused for long":        {state: refused, kind: Outcome{Kind: NoWatch, Refused: true, At: longAfter}, want: Step{State: polls, Pause: ListPause, Polls: true}},

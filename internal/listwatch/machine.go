@@ -89,9 +89,9 @@ type Watching struct {
 	// Strikes counts the watches in a row that broke without an event.
 	Strikes int
 	// StruckAt is when the first of them broke.
-	StruckAt time.Time
+	StruckAt clock.Moment
 	// StruckLast is when the newest of them broke.
-	StruckLast time.Time
+	StruckLast clock.Moment
 	// RefusedSince is when the server refused the first of a row of watches, for a reason that may not
 	// hold for lists. Zero: the newest watch was opened.
 	RefusedSince clock.Moment
@@ -537,11 +537,12 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 }
 
 func (p Policy) strike(s Watching, o Outcome, list Step) Step {
-	if s.Strikes == 0 || o.At.Sub(s.StruckLast) > strikeReset {
-		s.Strikes, s.StruckAt = 0, o.At
+	now := clock.Of(o.At)
+	if s.Strikes == 0 || now.Since(s.StruckLast) > strikeReset {
+		s.Strikes, s.StruckAt = 0, now
 	}
 	s.Strikes++
-	s.StruckLast = o.At
+	s.StruckLast = now
 	if s.Strikes >= maxStrikes && !p.retryInternal(s, o) {
 		return list
 	}
@@ -549,5 +550,5 @@ func (p Policy) strike(s Watching, o Outcome, list Step) Step {
 }
 
 func (p Policy) retryInternal(s Watching, o Outcome) bool {
-	return o.Internal && o.At.Sub(s.StruckAt) < p.InternalErrorRetry
+	return o.Internal && clock.Of(o.At).Since(s.StruckAt) < p.InternalErrorRetry
 }

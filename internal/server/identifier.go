@@ -38,18 +38,27 @@ func IdentifierOf(lw cache.ListerWatcher) Identifier {
 		return r
 	}
 	if f, ok := lw.(Filtered); ok {
-		return foreign{f.Selection}
+		return foreign{f.Selection, f.older}
 	}
-	return foreign{func() (none checkpoint.Source) { return none }}
+	return foreign{selection: func() (none checkpoint.Source) { return none }}
 }
 
 // foreign is the Identifier of a server that cannot be asked. The selection is asked for each time,
 // because a tweak may change its mind until a run begins.
-type foreign struct{ selection func() checkpoint.Source }
+type foreign struct {
+	selection func() checkpoint.Source
+	older     error
+}
 
 func (f foreign) Identify(context.Context) (checkpoint.Source, error) { return f.selection(), nil }
 func (foreign) Address() string                                       { return "" }
-func (foreign) Ask(context.Context, Inquiry) (Answer, error)          { return Answer{}, nil }
 func (foreign) Compare(context.Context, Comparison) (Answer, error)   { return Answer{}, nil }
 func (foreign) Find(context.Context, string, string) (Found, error)   { return Found{}, nil }
 func (foreign) Responds(context.Context) bool                         { return false }
+
+func (f foreign) Ask(_ context.Context, q Inquiry) (Answer, error) {
+	if q.VersionOnly {
+		return Answer{}, f.older
+	}
+	return Answer{}, nil
+}

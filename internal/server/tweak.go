@@ -61,9 +61,9 @@ func Narrow(lw cache.ListerWatcherWithContext, last Tweak) cache.ListerWatcherWi
 		return &copied
 	}
 	if f, ok := lw.(Filtered); ok {
-		return Filtered{f.lw, append(slices.Clone(f.tweaks), last)}
+		return Filtered{f.lw, append(slices.Clone(f.tweaks), last), f.older}
 	}
-	return Filtered{lw, tweaks{last}}
+	return Filtered{lw: lw, tweaks: tweaks{last}}
 }
 
 // apply returns opts as the tweaks have changed them, but for Limit and Continue, because pages
@@ -81,6 +81,8 @@ func (t tweaks) apply(opts metav1.ListOptions) metav1.ListOptions {
 type Filtered struct {
 	lw     cache.ListerWatcherWithContext
 	tweaks tweaks
+	// older, if set, answers whether the server has a resource version: it does not.
+	older error
 }
 
 var _ cache.ListerWatcherWithContext = Filtered{}
@@ -88,15 +90,16 @@ var _ cache.ListerWatcherWithContext = Filtered{}
 // Filter returns lw with a tweak, which may be nil.
 func Filter(lw cache.ListerWatcher, tweak Tweak) Filtered {
 	if f, ok := lw.(Filtered); ok {
-		return Filtered{f.lw, f.tweaks.with(tweak)}
+		return Filtered{f.lw, f.tweaks.with(tweak), f.older}
 	}
-	return Filtered{cache.ToListerWatcherWithContext(lw), tweaks{}.with(tweak)}
+	return Filtered{lw: cache.ToListerWatcherWithContext(lw), tweaks: tweaks{}.with(tweak)}
 }
 
-// InPlaceOf returns lw with the tweaks of another ListerWatcher that is no Resource.
-func InPlaceOf(other cache.ListerWatcher, lw cache.ListerWatcherWithContext) Filtered {
+// InPlaceOf returns lw with the tweaks of another ListerWatcher that is no Resource. Lw does not have
+// the versions of the other one: older, an error of the kind listwatch.TooLarge, says so.
+func InPlaceOf(other cache.ListerWatcher, lw cache.ListerWatcherWithContext, older error) Filtered {
 	f, _ := other.(Filtered)
-	return Filtered{lw, f.tweaks}
+	return Filtered{lw: lw, tweaks: f.tweaks, older: older}
 }
 
 // Tweaked returns what f asks, and with which options.

@@ -72,10 +72,10 @@ type Memory struct {
 	cachePaged atomic.Bool
 	// shared tells that a version was seen to have several events.
 	shared atomic.Bool
-	// resume is why watches of a ListerWatcher of others do not go on from a version; nil if they do.
-	resume atomic.Pointer[resumeFailure]
 	// unselected tells that it was reported that the server ignores a selector.
 	unselected atomic.Bool
+	// resume is why watches of a ListerWatcher of others do not go on from a version; nil if they do.
+	resume atomic.Pointer[resumeFailure]
 }
 
 // resumeFailure is why a watch did not go on from a version.

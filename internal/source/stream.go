@@ -29,9 +29,9 @@ type stream struct {
 	format wire.Format
 	// watch tells that it is no list. HTTP2, zipped and lost are those of the server.Body.
 	watch, http2 bool
-	zipped       *server.Zipped
 	// hurried is how many reads are to come before others go first again: see letOthersGo.
 	hurried uint8
+	zipped  *server.Zipped
 	lost    func()
 	// patience is how long reads may wait for progress, a time.Duration.
 	patience atomic.Int64

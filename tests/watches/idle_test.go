@@ -30,13 +30,13 @@ const (
 	// idleStackBytes are 4 KiB for each, and what a process has at all. The next size is 8 KiB.
 	idleStackBytes = 9 << 10
 	// idleHeapBytes has room for what Status tells of conditions, freshness, counts, audits and
-	// beliefs, and for a pool of decoders.
-	idleHeapBytes = 9<<10 + 128
+	// beliefs, for a pool of decoders, and for what an informer has learnt of its server.
+	idleHeapBytes = 9<<10 + 384
 )
 
 // idleBeyondBytes is what an informer may take of the heap beyond a bare stream. The stacks of a
 // bare stream have sizes by chance.
-const idleBeyondBytes = 4<<10 + 384
+const idleBeyondBytes = 4<<10 + 640
 
 // idleCost is what informers take that only wait for events, each.
 type idleCost struct{ Goroutines, StackBytes, HeapBytes float64 }
