@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -46,7 +47,8 @@ type Kubelet struct {
 	pods   *Objects
 }
 
-// StartKubelet makes a node whose kubelet tells of the pods of a namespace. The caller must Close it.
+// StartKubelet makes a node whose kubelet runs the pods of a namespace, those that are there by then, and
+// tells of them. The caller must Close it.
 func (c *Cluster) StartKubelet(ctx context.Context, name string, pods *Objects) (*Kubelet, error) {
 	k := &Kubelet{pods: pods}
 	k.server = httptest.NewTLSServer(k)
@@ -67,8 +69,31 @@ func (c *Cluster) StartKubelet(ctx context.Context, name string, pods *Objects) 
 		k.Close()
 		return nil, fmt.Errorf("node %s: %w", name, err)
 	}
+	if err := k.run(ctx, client); err != nil {
+		k.Close()
+		return nil, err
+	}
 	return k, nil
 }
+
+// run says of all pods that they run: metrics-server tells of no others.
+func (k *Kubelet) run(ctx context.Context, client kubernetes.Interface) error {
+	pods, err := k.pods.Versions(ctx)
+	if err != nil {
+		return err
+	}
+	const running = `{"status":{"phase":"Running"}}`
+	for key := range pods {
+		_, err := client.CoreV1().Pods(k.pods.Namespace).Patch(ctx, nameOf(key), types.MergePatchType, []byte(running), metav1.PatchOptions{}, "status")
+		if err != nil {
+			return fmt.Errorf("running pod %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// nameOf is the second part of "namespace/name".
+func nameOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
 // Close ends the kubelet. The node stays.
 func (k *Kubelet) Close() { k.server.Close() }
@@ -89,8 +114,7 @@ func (k *Kubelet) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	line("node_cpu_usage_seconds_total", "", seconds)
 	line("node_memory_working_set_bytes", "", 1<<30)
 	for key := range pods {
-		name := key[strings.LastIndexByte(key, '/')+1:]
-		labels := fmt.Sprintf("{container=%q,namespace=%q,pod=%q}", "main", k.pods.Namespace, name)
+		labels := fmt.Sprintf("{container=%q,namespace=%q,pod=%q}", "main", k.pods.Namespace, nameOf(key))
 		// What began a while ago has two points to compute with at once.
 		_, _ = fmt.Fprintf(w, "container_start_time_seconds%s %d\n", labels, now.Add(-time.Hour).Unix())
 		line("container_cpu_usage_seconds_total", labels, seconds)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 // Objects are the objects of one resource in one namespace, as a test writes
@@ -30,12 +31,14 @@ type Objects struct {
 }
 
 func (c *Cluster) objects(namespace string, resource schema.GroupVersionResource, build func(string) *unstructured.Unstructured) (*Objects, error) {
-	client, err := dynamic.NewForConfig(c.Config())
+	config := c.Config()
+	config.WarningHandler = rest.NoWarnings{} // the sample server has one in each answer
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", resource.Resource, err)
 	}
 	// Versions is called often, over many objects; metadata alone is cheap.
-	metadata, err := metadata.NewForConfig(c.Config())
+	metadata, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client for %s: %w", resource.Resource, err)
 	}
