@@ -134,7 +134,8 @@ func TestErrorBodyIsReadToALimit(t *testing.T) {
 			err := f.One(t)
 			require.True(t, apierrors.IsInternalError(err), "%v", err)
 			require.Less(t, len(err.Error()), 8<<10)
-			require.Less(t, taken.Load(), int64(256<<10), "bytes sent")
+			// From Go 1.27 on, net/http reads up to 256 KiB more of a body that is closed.
+			require.Less(t, taken.Load(), int64(512<<10), "bytes sent")
 		})
 	}
 }
