@@ -45,6 +45,9 @@ const (
 	// insistTimes and insistFor are how often, and for how long, a server shows odd sets before it is
 	// believed.
 	insistTimes, insistFor = 3, 2 * time.Minute
+	// insistEmpty is insistFor for sets without objects. What answers in place of the server may be
+	// empty for minutes; a server whose lists have no versions shows nothing else if nothing is left.
+	insistEmpty = time.Hour
 	// insistEvery is the least time between two sets that count: readers that share a list hear of it
 	// at about the same time. After insistPause without one, they are counted anew.
 	insistEvery, insistPause = 5 * time.Second, 10 * time.Minute
@@ -54,17 +57,18 @@ const (
 // one without resource versions shows nothing else. The zero value has counted none.
 type Insistence struct {
 	oddity        Oddity
+	empty         bool
 	times         int
 	first, newest time.Time
 }
 
-// Heard returns i after a complete set with objects.
-func (i Insistence) Heard(o Oddity, at time.Time) Insistence {
+// Heard returns i after a complete set, which has objects or is empty.
+func (i Insistence) Heard(o Oddity, empty bool, at time.Time) Insistence {
 	switch {
 	case o == Plain:
 		return Insistence{}
-	case o != i.oddity || at.Sub(i.newest) > insistPause:
-		return Insistence{oddity: o, times: 1, first: at, newest: at}
+	case o != i.oddity || empty != i.empty || at.Sub(i.newest) > insistPause:
+		return Insistence{oddity: o, empty: empty, times: 1, first: at, newest: at}
 	case at.Sub(i.newest) < insistEvery:
 		return i
 	}
@@ -75,5 +79,9 @@ func (i Insistence) Heard(o Oddity, at time.Time) Insistence {
 
 // IsEnough reports whether the newest set is to be believed.
 func (i Insistence) IsEnough() bool {
-	return i.times >= insistTimes && i.newest.Sub(i.first) >= insistFor
+	least := insistFor
+	if i.empty {
+		least = insistEmpty
+	}
+	return i.times >= insistTimes && i.newest.Sub(i.first) >= least
 }

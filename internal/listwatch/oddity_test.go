@@ -29,12 +29,14 @@ func TestOddityOf(t *testing.T) {
 func TestInsistence(t *testing.T) {
 	const enough = 2 * time.Minute
 	for name, test := range map[string]struct {
-		at   []time.Duration
-		odd  []Oddity
-		want bool
+		at          []time.Duration
+		odd         []Oddity
+		empty, want bool
 	}{
 		"never":                          {},
 		"three times, over two minutes":  {at: []time.Duration{0, time.Minute, enough}, want: true},
+		"empty, over two minutes":        {at: []time.Duration{0, time.Minute, enough}, empty: true},
+		"empty, over an hour":            {at: []time.Duration{0, 9 * time.Minute, 18 * time.Minute, 27 * time.Minute, 36 * time.Minute, 45 * time.Minute, 54 * time.Minute, time.Hour}, empty: true, want: true},
 		"more often":                     {at: []time.Duration{0, 6 * time.Second, 30 * time.Second, time.Minute, enough}, want: true},
 		"too soon":                       {at: []time.Duration{0, time.Minute, enough - 1}},
 		"twice":                          {at: []time.Duration{0, enough}},
@@ -51,7 +53,7 @@ func TestInsistence(t *testing.T) {
 				if test.odd != nil {
 					odd = test.odd[n]
 				}
-				i = i.Heard(odd, time.Unix(1000, 0).Add(at))
+				i = i.Heard(odd, test.empty, time.Unix(1000, 0).Add(at))
 			}
 			require.Equal(t, test.want, i.IsEnough())
 		})

@@ -74,19 +74,13 @@ func (m *listMemory) heard(odd listwatch.Oddity, objects bool, at time.Time) (be
 		return true
 	}
 	if odd == listwatch.Plain {
-		m.believed = listwatch.Plain
-	}
-	if !objects { // one that shows nothing counts for nothing
-		odd = listwatch.Plain
-	}
-	if odd == listwatch.Plain {
-		m.odd = nil
+		m.believed, m.odd = odd, nil
 		return false
 	}
 	if m.odd == nil {
 		m.odd = &listwatch.Insistence{}
 	}
-	if *m.odd = m.odd.Heard(odd, at); !m.odd.IsEnough() {
+	if *m.odd = m.odd.Heard(odd, !objects, at); !m.odd.IsEnough() {
 		return false
 	}
 	m.believed, m.odd = odd, nil
