@@ -115,12 +115,17 @@ func (b *breaker) watch(w http.ResponseWriter, now int64) {
 
 // Questions about the namespace kube-system and about known objects count as requests.
 func TestRule11QuestionsDoNotHammer(t *testing.T) {
+	played := 0
 	for _, kube := range []string{"ordinary", "odd", "another", "missing", "forbidden", "failing", "away"} {
 		for _, find := range []string{"ordinary", "last", "odd", "forbidden", "failing"} {
 			for _, listed := range []string{"newest", "older", "none"} {
 				t.Run(fmt.Sprint(kube, "/", find, "/", listed), func(t *testing.T) {
 					for _, end := range []string{"ended", "expired", "broken", "cut"} {
 						for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeAuto} {
+							// The dearest answers are tried with each end, the others with some in turn.
+							if played++; find != "last" && played%8 != played/8%8 {
+								continue
+							}
 							b := &breaker{kube: kube, find: find, listed: listed, watchEnd: end, watchLists: mode == informer.ListModeAuto}
 							b.version.Store(1000)
 							harness.Bubble(t, informertest.Options{Wrap: func(http.Handler) http.Handler { return b }}, func(t *testing.T, w *harness.World) {
