@@ -98,6 +98,13 @@ func (a *Aggregated) Cut(meanwhile func()) {
 	meanwhile()
 }
 
+// Resume has watches go on from a version from now on.
+func (a *Aggregated) Resume() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Replays = false
+}
+
 // Versions is the version of each pod.
 func (a *Aggregated) Versions() map[string]string {
 	a.mu.Lock()

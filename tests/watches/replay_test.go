@@ -71,7 +71,7 @@ func TestServerThatResumesAgain(t *testing.T) {
 		i := harness.Settled(w, informer.InformerConfig{Handler: r, ListMode: informer.ListModePaged})
 		loses(a, "a/0001", 600)
 		time.Sleep(time.Minute)
-		a.Cut(func() { a.Replays = false })
+		a.Cut(a.Resume)
 		time.Sleep(time.Hour)
 		before, _ := a.Asked()
 		for n, key := range []string{"a/0002", "a/0003"} {
