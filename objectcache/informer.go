@@ -109,7 +109,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	lw, of := server.Undivided(lw)
 	switch r := server.Of(lw); {
 	case err == nil && !of.IsAll() && !opts.Shard.IsAll() && of != opts.Shard:
-		err = fmt.Errorf("Shard is %v, and the ListerWatcher divides its objects by %v", opts.Shard, of)
+		err = fmt.Errorf("the Shard is %v, and the ListerWatcher divides its objects by %v", opts.Shard, of)
 	case lw == nil:
 		err = errors.New("the ListerWatcher is required")
 	case err == nil && r == nil && opts.AuditEvery > 0:

@@ -65,7 +65,7 @@ func TestUndeclaredBodiesThatAreNeither(t *testing.T) {
 			if want == io.EOF && !watch {
 				want = ErrEmptyBody
 			}
-			next := func() error { return nil }
+			var next func() error
 			if watch {
 				r := NewWatchReader(strings.NewReader(body), Undeclared, Options{})
 				r.Wait()
