@@ -14,6 +14,9 @@ type Pace struct {
 	before wait.Backoff
 }
 
+// turnJitter is how much longer a TurnPause may be, as a part of it.
+const turnJitter = 0.5
+
 // NewPace returns a Pace whose backoffs begin with first.
 func NewPace(first wait.Backoff) *Pace {
 	return &Pace{first: first, retry: first, list: first}
@@ -31,8 +34,10 @@ func (p *Pace) After(s Step) time.Duration {
 	case RetryPause:
 		p.before = p.retry
 		return max(p.retry.Step(), s.RetryAfter)
-	case AskedPause, TurnPause:
+	case AskedPause:
 		return s.RetryAfter
+	case TurnPause: // the watches of many informers end together
+		return wait.Jitter(s.RetryAfter, turnJitter)
 	case ListPause:
 		return max(p.list.Step(), s.RetryAfter)
 	}

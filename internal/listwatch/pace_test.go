@@ -29,7 +29,6 @@ func TestPaceGrowsAndStartsAgain(t *testing.T) {
 		{list, time.Second},
 		{list, 2 * time.Second},
 		{Step{Pause: AskedPause, RetryAfter: time.Second}, time.Second},
-		{Step{Pause: TurnPause, RetryAfter: 2 * time.Second}, 2 * time.Second},
 		{retry, 4 * time.Second},
 		{Step{Pause: RetryPause, RetryAfter: time.Hour}, time.Hour},
 		{Step{Pause: ListPause, RetryAfter: 3 * time.Second}, 4 * time.Second},
@@ -43,6 +42,9 @@ func TestPaceGrowsAndStartsAgain(t *testing.T) {
 	} {
 		require.Equal(t, test.want, p.After(test.step), "%+v", test.step)
 	}
+	turn := p.After(Step{Pause: TurnPause, RetryAfter: 2 * time.Second})
+	require.True(t, 2*time.Second <= turn && turn <= 3*time.Second, turn)
+	require.Equal(t, 2*time.Second, p.After(retry), "a turn leaves the backoffs as they are")
 }
 
 // A failure that was not the request's own does not make the backoff grow.
