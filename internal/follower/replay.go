@@ -25,8 +25,8 @@ const enoughReplays = 2
 // errNotResumed says what the server does.
 var errNotResumed = errors.New("the server does not go on from a resource version, so that a list follows each watch")
 
-// noteReplay notes an event that the sink has judged. What comes once the watch tells of changes may be
-// repeated by a broken proxy, and proves nothing.
+// noteReplay notes an event that the sink has judged. After the watch has told of a change, a repeated event
+// proves nothing: a broken proxy may have repeated it.
 func (w *watching) noteReplay(c *source.Change, verdict sink.Verdict) {
 	if c.Event != watch.Added {
 		w.changed = true

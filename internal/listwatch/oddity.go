@@ -45,8 +45,8 @@ const (
 	// insistTimes and insistFor are how often, and for how long, a server shows odd sets before it is
 	// believed.
 	insistTimes, insistFor = 3, 2 * time.Minute
-	// insistEmpty is insistFor for sets without objects. What answers in place of the server may be
-	// empty for minutes; a server whose lists have no versions shows nothing else if nothing is left.
+	// insistEmpty is insistFor for sets without objects. A broken gateway may give empty answers for
+	// minutes. A server whose lists have no versions gives nothing else once all objects are gone.
 	insistEmpty = time.Hour
 	// insistEvery is the least time between two sets that count: readers that share a list hear of it
 	// at about the same time. After insistPause without one, they are counted anew.
