@@ -69,6 +69,8 @@ func (a audited) Await(ctx context.Context, resourceVersion string) error {
 // AwaitRead returns at once: readers see what was read.
 func (a audited) AwaitRead(context.Context) error { return nil }
 
+func (a audited) News() (news int64, watches bool) { return a.setup.Report.News() }
+
 func (a audited) ListAgain(ctx context.Context) error { return a.lists.again(ctx) }
 
 func (a audited) Len() int { return a.objects.Len() }

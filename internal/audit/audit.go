@@ -62,6 +62,9 @@ type Informer interface {
 	Await(ctx context.Context, resourceVersion string) error
 	// AwaitRead returns when everything that was read by now is acknowledged.
 	AwaitRead(ctx context.Context) error
+	// News returns a number that grows with each event, list and failure, and whether the informer
+	// watches.
+	News() (news int64, watches bool)
 	// ListAgain has the server listed, and returns when all of that list is acknowledged.
 	ListAgain(ctx context.Context) error
 }
@@ -76,8 +79,8 @@ type Options struct {
 	Repair bool
 }
 
-// listPatience is for how long an informer may not say that it has acknowledged the version of the list,
-// before a second list is read.
+// listPatience is for how long a watch may tell nothing, not even that it has come to the version of the
+// list, before a second list is read.
 const listPatience = 3 * time.Minute
 
 // maxPasses is how often a list is begun whose pages expire. Each pass reads twice as fast as the

@@ -149,6 +149,8 @@ func (c *cluster) Await(_ context.Context, resourceVersion string) error {
 
 func (c *cluster) AwaitRead(context.Context) error { return nil }
 
+func (c *cluster) News() (int64, bool) { return 0, true }
+
 func (c *cluster) Page(_ context.Context, token string, each func(audit.Item)) (audit.Page, error) {
 	if token == "" {
 		c.listed, c.at = maps.Clone(c.objects), c.version

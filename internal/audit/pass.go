@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -197,15 +198,26 @@ func (p *pass) awaitVersion(ctx context.Context) (err error) {
 	return nil
 }
 
-// await waits until the informer has acknowledged a version, or has been silent for listPatience.
+// errPatience ends a wait of listPatience.
+var errPatience = errors.New("the watch tells nothing")
+
+// await waits until the informer has acknowledged a version, or has been silent for listPatience: all
+// that it has read is acknowledged, and its watch is open and tells nothing. An informer that waits for
+// its handler or for its server is behind, and not silent.
 func (p *pass) await(ctx context.Context, resourceVersion string) (silent bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, listPatience)
-	defer cancel()
-	err = p.Informer.Await(limited, resourceVersion)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return true, nil
+	for {
+		before, _ := p.Informer.News()
+		limited, cancel := context.WithTimeoutCause(ctx, listPatience, errPatience)
+		err := p.Informer.Await(limited, resourceVersion)
+		cancel()
+		if err == nil || context.Cause(limited) != errPatience {
+			return false, err
+		}
+		isIdle := p.Informer.AwaitRead(limited) == nil // it does not wait, because the time is over
+		if news, watches := p.Informer.News(); isIdle && watches && news == before {
+			return true, nil
+		}
 	}
-	return false, err
 }
 
 // judge notes whether a suspect differs.

@@ -23,12 +23,9 @@ type second struct {
 }
 
 // judgeBySecondList judges the suspects by what two lists show that are listPatience apart: the
-// informer cannot be about to take what has stayed as it was. What its handler has not acknowledged
-// is waited for, because that was read.
+// informer, whose watch told nothing meanwhile, cannot be about to take what has stayed as it was. What
+// its handler has not acknowledged is waited for, because that was read.
 func (p *pass) judgeBySecondList(ctx context.Context) error {
-	if err := p.Informer.AwaitRead(ctx); err != nil {
-		return fmt.Errorf("waiting until the informer has acknowledged what it has read: %w", err)
-	}
 	list, err := p.listAgain(ctx)
 	if err != nil {
 		return fmt.Errorf("a second list, because the informer has not said that it has acknowledged version %s: %w", p.report.ResourceVersion, err)

@@ -41,6 +41,8 @@ func (a audited) Await(ctx context.Context, resourceVersion string) error {
 
 func (a audited) AwaitRead(ctx context.Context) error { return a.run.queue.AwaitPut(ctx) }
 
+func (a audited) News() (news int64, watches bool) { return a.run.Report.News() }
+
 func (a audited) ListAgain(ctx context.Context) error {
 	newest := a.run.queue.Generation() // before Relist, which may have begun the next one when it returns
 	a.run.follower.Relist()

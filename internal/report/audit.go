@@ -39,6 +39,21 @@ func (p *Progress) BeginAudit() bool {
 	return begun
 }
 
+// News returns a number that grows with each event, list and failure, and whether the informer watches.
+func (p *Progress) News() (news int64, watches bool) {
+	c := &p.counters
+	for i := range c.events {
+		news += c.events[i].Load()
+	}
+	for i := range c.lists {
+		news += int64(c.lists[i].Load())
+	}
+	news += int64(c.watches[0].Load()) // after a failure
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return news, p.now.phase == api.PhaseWatching
+}
+
 // EndAudit notes the result of the audit that is under way.
 func (p *Progress) EndAudit(r api.AuditReport, err error) {
 	err = redact.Error(err)

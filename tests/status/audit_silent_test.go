@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -107,4 +108,45 @@ func TestAuditsOfObjectCacheWithoutBookmarks(t *testing.T) {
 		time.Sleep(18 * time.Minute)
 		w.RequireState(r)
 	})
+}
+
+// An informer that waits for its handler or its server is behind. Its audit waits for it, and finds
+// nothing.
+func TestAuditOfAnInformerThatIsBehindFindsNothing(t *testing.T) {
+	t.Run("handler", func(t *testing.T) {
+		var slow atomic.Bool
+		handler := &harness.Recorder{Before: func(string) {
+			if slow.Load() {
+				time.Sleep(time.Minute)
+			}
+		}}
+		config := informer.InformerConfig{Handler: handler, Budget: informer.NewBudget(1)}
+		inAudit(t, 9, informertest.Options{}, config, func(t *testing.T, a *audited) {
+			slow.Store(true)
+			a.requireNothing(10*time.Minute, func() {})
+		})
+	})
+	t.Run("server", func(t *testing.T) {
+		inAudit(t, 9, informertest.Options{}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
+			a.Inject(mustFault(t, "watch,watch-list 503"))
+			a.CloseClientConnections()
+			a.requireNothing(10*time.Minute, a.Heal)
+		})
+	})
+}
+
+// requireNothing changes some objects, calls heal after a while, and requires that an audit of an
+// informer that has not read them before finds nothing.
+func (a *audited) requireNothing(after time.Duration, heal func()) {
+	a.T.Helper()
+	for n := range 20 {
+		a.CreatePods(fmt.Sprintf("new/%04d", n))
+	}
+	a.UpdatePod("a/0001", "changed")
+	a.DeletePods("a/0002")
+	defer time.AfterFunc(after, heal).Stop()
+	r, err := a.Audit(a.T.Context(), informer.AuditOptions{})
+	require.NoError(a.T, err)
+	require.Zero(a.T, r.Differences(), "%+v", r)
+	require.GreaterOrEqual(a.T, r.Took, after)
 }
