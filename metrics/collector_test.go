@@ -42,7 +42,7 @@ var busy = state{
 		Watches: informer.WatchCounts{Listed: 1, Resumed: 2, Ended: 3, Failed: 4},
 		Events:  informer.EventCounts{Added: 1, Modified: 2, Deleted: 3, Bookmarks: 4},
 		Listed:  9, ReceivedBytes: 12345,
-		Restores: 1, HandlerCalls: 8, HandlerFailures: 1, StoredBytes: 500, TimeToSync: 2 * time.Second,
+		Restores: 1, Unselected: 6, HandlerCalls: 8, HandlerFailures: 1, StoredBytes: 500, TimeToSync: 2 * time.Second,
 		CheckpointSaves: 2, CheckpointDuration: time.Second,
 	},
 }
@@ -95,7 +95,7 @@ func TestStatusIsShown(t *testing.T) {
 	const labels = "cluster=east,group=,informer=mirror,resource=pods,version=v1}"
 	for name, want := range map[string]float64{
 		"objects": 7, "queued_items": 3, "queued_bytes": 1000, "skipped_items_total": 2, "stale_events_total": 4, "dead_letters": 5, "synced": 1,
-		"stored_bytes": 500, "restores_total": 1, "handler_calls_total": 8, "handler_failures_total": 1, "time_to_sync_seconds": 2,
+		"stored_bytes": 500, "restores_total": 1, "unselected_objects_total": 6, "handler_calls_total": 8, "handler_failures_total": 1, "time_to_sync_seconds": 2,
 		"checkpoint_duration_seconds": 1, "checkpoint_saves_total": 2, "listed_objects_total": 9, "received_bytes_total": 12345,
 		"audit_duration_seconds": 60, "audit_repaired_objects": 4, "audit_complete": 1, "store_resource_version": 567890123456789,
 	} {

@@ -194,6 +194,8 @@ var families = described([]family{
 		read: known(func(r *reading) (float64, bool) {
 			return r.since(r.status.LastAudited), r.runs && r.status.AuditEvery > 0
 		})},
+	{name: "unselected_objects_total", help: "Number of objects that the server sent although they do not match the selectors. They are not delivered.", kind: counter,
+		read: number(func(s *informer.Status) int64 { return s.Counts.Unselected })},
 	{name: "watch_events_total", help: "Number of events of watches, by type.", kind: counter, by: "type",
 		read: byKind(func(c *informer.Counts, to func(string, int64)) {
 			to("added", c.Events.Added)
