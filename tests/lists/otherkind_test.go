@@ -18,11 +18,20 @@ import (
 func TestKindIsForgottenAfterNotFound(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 	of := func(kind string) informertest.Resource {
-		return informertest.Resource{GroupVersionResource: gadgets, Kind: kind, Namespaced: true, Custom: true}
+		return informertest.Resource{GroupVersionResource: gadgets, Kind: kind, Namespaced: true}
 	}
-	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-		t.Run(mode.String(), func(t *testing.T) {
-			harness.Bubble(t, informertest.Options{Resources: []informertest.Resource{of("Gadget")}}, func(t *testing.T, w *harness.World) {
+	for name, c := range map[string]struct {
+		mode    informer.ListMode
+		dialect informertest.Dialect
+	}{
+		"paged":        {mode: informer.ListModePaged},
+		"watch-list":   {mode: informer.ListModeWatchList},
+		"paged sorted": {mode: informer.ListModePaged, dialect: informertest.SortingProxy()}, // the kind comes after the items
+	} {
+		mode := c.mode
+		t.Run(name, func(t *testing.T) {
+			options := informertest.Options{Resources: []informertest.Resource{of("Gadget")}, Dialect: c.dialect}
+			harness.Bubble(t, options, func(t *testing.T, w *harness.World) {
 				object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget"}}
 				object.SetNamespace("a")
 				object.SetName("1")
@@ -39,6 +48,15 @@ func TestKindIsForgottenAfterNotFound(t *testing.T) {
 				harness.Sleep(10 * time.Minute)
 				require.NoError(t, i.Status().LastError)
 				require.Empty(t, r.State())
+				object.SetKind("Gizmo")
+				created, err := w.Create(gadgets, object)
+				require.NoError(t, err)
+				harness.Sleep(time.Minute)
+				w.Compact()
+				w.CloseClientConnections()
+				harness.Sleep(10 * time.Minute)
+				require.NoError(t, i.Status().LastError)
+				require.Equal(t, map[string]string{"a/1": created.GetResourceVersion()}, r.State())
 			})
 		})
 	}
