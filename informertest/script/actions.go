@@ -90,6 +90,24 @@ func parseSettle(a *args) action {
 	return func(ctx context.Context, p *player) error { return p.settle(ctx, d) }
 }
 
+// awaitDelivered waits until nothing waits for the handler, for a minute at most. Where lists follow
+// each other, one may just have been read. It looks at a time that is not that of a full hour, when
+// informers try again what did not work.
+func (p *player) awaitDelivered(ctx context.Context) error {
+	if tellsAll(p.script.server.Dialect) || p.subject.Waiting == nil {
+		return nil
+	}
+	for range 60 {
+		if err := backoff.Sleep(ctx, 777*time.Millisecond); err != nil {
+			return err
+		}
+		if p.subject.Waiting() == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
 // settle takes all faults away and has the oracle compare what is left.
 func (p *player) settle(ctx context.Context, d time.Duration) error {
 	if p.run == nil {
@@ -104,6 +122,9 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 		return errors.New("the process is dead")
 	}
 	if err := backoff.Sleep(ctx, d); err != nil {
+		return err
+	}
+	if err := p.awaitDelivered(ctx); err != nil {
 		return err
 	}
 	p.travelled.Store(false)

@@ -25,18 +25,19 @@ type audits struct {
 }
 
 // parseAudit begins an audit. An informer that is right has no differences, whatever happens
-// meanwhile. But what was lost differs, and so does everything when the server has gone back.
+// meanwhile. But what was lost differs, and so does everything when the server has gone back, or the
+// informer watches a replica that stands still.
 func parseAudit(a *args) action {
 	opts := informer.AuditOptions{BytesPerSecond: int64(a.namedCount("speed", 0))}
 	opts.Repair = a.word("") == "repair"
 	return func(_ context.Context, p *player) error {
-		if p.run == nil || p.subject.Audit == nil || p.lost.Load() || p.travelled.Load() || p.script.judging.Overtaken || !tellsAll(p.script.server.Dialect) {
+		if p.run == nil || p.subject.Audit == nil || p.lost.Load() || p.travelled.Load() || p.behind.Load() || p.script.judging.Overtaken || !tellsAll(p.script.server.Dialect) {
 			return nil
 		}
-		subject, lost, travels := p.subject, p.losses.Load(), p.travels.Load()
+		subject, lost, travels, lags := p.subject, p.losses.Load(), p.travels.Load(), p.lags.Load()
 		p.audits.begin(func(ctx context.Context) error {
 			r, err := subject.Audit(ctx, opts)
-			if r.Differences() > 0 && p.losses.Load() == lost && p.travels.Load() == travels {
+			if r.Differences() > 0 && p.losses.Load() == lost && p.travels.Load() == travels && p.lags.Load() == lags {
 				return fmt.Errorf("an audit of an informer that has lost nothing finds %+v, %v", r, err)
 			}
 			return nil

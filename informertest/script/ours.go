@@ -163,7 +163,7 @@ func (s Setup) comparing() informer.BatchHandler {
 func (s Setup) idle(is informer.Status, stored int) error {
 	switch {
 	case !is.Synced:
-		return errors.New("it is not synced")
+		return fmt.Errorf("it is not synced: %s, %s", is.Condition.Reason, is.Condition.Message)
 	case is.Phase != informer.PhaseWatching && tellsAll(s.Dialect):
 		return fmt.Errorf("its phase is %v", is.Phase)
 	case is.Queued != 0 || is.QueuedBytes != 0:

@@ -131,8 +131,11 @@ type player struct {
 	asked       asked
 	audits      audits
 	metadata    atomic.Bool // an informer has asked for no more than that
-	// losses counts how often something was lost, and travels how often the server was restored.
-	losses, travels atomic.Int64
+	// losses counts how often something was lost, travels how often the server was restored, and lags
+	// how often replicas have begun to stand still.
+	losses, travels, lags atomic.Int64
+	// behind: replicas stand still.
+	behind atomic.Bool
 	// lost: something was passed over, or could not be read, since a list was asked for.
 	lost atomic.Bool
 	// unread: something could not be read since.

@@ -325,6 +325,15 @@ func (w *writer) kill() {
 	}
 }
 
+// settle waits for longer where lists have no version: an empty one is believed after an hour only.
+func (w *writer) settle() {
+	if tellsAll(w.dialect) {
+		w.line("settle")
+	} else {
+		w.line("settle 2h")
+	}
+}
+
 func (w *writer) vanish() {
 	if w.dialect.Lists == informertest.VersionOfItems {
 		return // its empty list has no version, which deletes nothing where one was known
@@ -396,7 +405,7 @@ func (w *writer) finish() {
 	if w.unreadable { // a list is what tells of it
 		w.line("relist")
 	}
-	w.line("settle")
+	w.settle()
 	w.line("relist")
 	w.line("settle")
 	w.line("churn 5")

@@ -92,6 +92,7 @@ func (s *Script) parseFault(text string) (action, error) {
 		return nil, err
 	}
 	effect, _, _ := strings.Cut(fault.Effect.String(), "=")
+	lags := effect == "lag"
 	switch effect {
 	case "lag":
 		s.judging.StaleLists = true
@@ -106,6 +107,10 @@ func (s *Script) parseFault(text string) (action, error) {
 	}
 	return func(_ context.Context, p *player) error {
 		p.server.Inject(fault)
+		if lags {
+			p.lags.Add(1)
+			p.behind.Store(true)
+		}
 		return nil
 	}, nil
 }
@@ -137,6 +142,8 @@ func (s *Script) HasShards() bool { return s.shards }
 func (s *Script) judgement() oracle.Options {
 	o := s.judging
 	o.SeesLists = true
+	// A replay shows its objects in an order of its own, and the newest one may be the first.
+	o.Overtaken = o.Overtaken || s.server.Dialect.Resume == informertest.ResumeReplays
 	if o.Refusals == 0 {
 		o.Panics = mostPanics
 	}

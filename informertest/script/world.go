@@ -224,4 +224,5 @@ func (p *player) forget() {
 func (p *player) heal() {
 	p.oblivion.Store(0)
 	p.server.Heal()
+	p.behind.Store(false)
 }
