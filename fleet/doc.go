@@ -6,7 +6,7 @@
 // share one Budget.
 //
 //	f, err := fleet.New(fleet.Config{
-//		Groups: []fleet.Group{{Resources: []string{"*"}, Except: []string{"events", "*.coordination.k8s.io"}}},
+//		Groups: []fleet.Group{{Resources: []string{"*"}, Except: []string{"secrets", "events", "*.coordination.k8s.io"}}},
 //		Configure: func(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
 //			return informer.InformerConfig{BatchHandler: handlerFor(t)}, nil
 //		},

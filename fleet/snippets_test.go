@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -23,12 +23,12 @@ func snippets(ctx context.Context, sink interface {
 	Resources(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error)
 }, east, replaced *rest.Config, dir string) error {
 	f, err := fleet.New(fleet.Config{
-		Groups: []fleet.Group{{Resources: []string{"*"}, Except: []string{"events", "*.events.k8s.io", "leases.coordination.k8s.io"}}},
+		Groups: []fleet.Group{{Resources: []string{"*"}, Except: []string{"secrets", "events", "*.events.k8s.io", "leases.coordination.k8s.io"}}},
 		Configure: func(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
 			return informer.InformerConfig{
 				ExampleObject: &informer.RawObject{},
 				BatchHandler:  sink.For(t),
-				Checkpoint:    informer.FileCheckpoint(filepath.Join(dir, strings.ReplaceAll(t.String(), "/", "_"))),
+				Checkpoint:    informer.FileCheckpoint(filepath.Join(dir, url.PathEscape(t.String()))),
 			}, nil
 		},
 	})
