@@ -133,6 +133,20 @@ func TestUnmarkedFileIsMarked(t *testing.T) {
 	require.Equal(t, []byte("mirr"), readFile(t, address[len("sqlite:"):])[68:72])
 }
 
+// The file may hold Secrets.
+func TestFileIsForItsOwnerAlone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rows.db")
+	sink := open(t, sqlsink.Config{Address: "sqlite:" + path})
+	require.NoError(t, write(t.Context(), sink.Place("here", pods), put("a", "10")))
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+	}
+	require.NoError(t, sink.Close())
+}
+
 // What was written is there after the file is opened again; a path is a path, not a part of a URL.
 func TestFileStays(t *testing.T) {
 	t.Parallel()

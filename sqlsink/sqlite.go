@@ -22,12 +22,12 @@ type sqliteFile struct {
 	remove  *sql.Stmt
 }
 
-// realPath is the one name of a file that may have others. It makes an empty file where none is, with
-// the rights that SQLite would give it. It does not open a file that is there: to close that would
+// realPath is the one name of a file that may have others. It makes an empty file where none is, for its
+// owner alone, because it may come to hold Secrets; SQLite gives its log the same rights. It does not open a file that is there: to close that would
 // end the locks that SQLite has on it in this process.
 func realPath(path string) (string, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return "", err
 		}
