@@ -40,8 +40,8 @@
 //
 // # What is promised
 //
-// Nothing that the server has is ever deleted, nothing that it lost stays. For one key,
-// calls come in order and no deletion is lost. A ResourceVersionInformer merges the
+// An object that the server has is never deleted, and one that it no longer has is deleted in
+// the end. For one key, calls come in order and no deletion is lost. A ResourceVersionInformer merges the
 // changes of one key that wait for its handler; NewInformer and NewNamedController
 // deliver each of them. What waits is bounded. A Run that follows another, or that begins
 // with a Storage filled from elsewhere, delivers only what differs. The page

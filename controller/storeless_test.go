@@ -91,7 +91,7 @@ func TestStorelessAcknowledgesWhatIsDone(t *testing.T) {
 	})
 }
 
-// What was given up counts as acknowledged: it is not told again, also not after a restart,
+// What was given up counts as acknowledged: it is not told again, not even after a restart,
 // before it changes.
 func TestStorelessGivesUp(t *testing.T) {
 	bubble(t, func(w *world) {

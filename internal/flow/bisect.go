@@ -15,7 +15,7 @@ const (
 	// is taken to have gone away.
 	longestFailure = time.Minute
 	// mostAlone is how many events that have failed by themselves are tried again one by one. If
-	// there are more, a part of the destination may be away, and all of them are tried again
+	// there are more, one of several databases may be down, and all of them are tried again
 	// together.
 	mostAlone = 16
 )
