@@ -53,8 +53,7 @@ func (f *Follower) believe(ctx context.Context, o listwatch.Outcome, err error) 
 	case has != hasVersion && insists:
 	default:
 		f.closeOpened()
-		o = listwatch.Outcome{Kind: listwatch.Unproven, Shown: objects, At: time.Now()}
-		return o, notBelieved(odd, o.ResourceVersion, known, why)
+		return listwatch.Outcome{Kind: listwatch.Unproven, Shown: objects, At: time.Now()}, notBelieved(odd, o.ResourceVersion, known, why)
 	}
 	f.trusted = o.ResourceVersion
 	return o, nil

@@ -16,8 +16,8 @@ import (
 // Some servers take a resource version to go on from, and begin the watch with an ADDED of each object.
 // Such a watch does not tell what was deleted before it. A kube-apiserver never sends what is not newer
 // than the version that it was asked to go on from. Two such events, of objects that are known in just
-// these states, prove what the server does. That is remembered for the resource, and a list follows each
-// watch. Where the watch was to go on from an earlier one, a list follows at once.
+// these states, prove what the server does. Where versions have no order, the states alone prove it. That
+// is remembered for the resource, until an hour after the newest proof, and a list follows each watch. Where the watch was to go on from an earlier one, a list follows at once.
 
 // enoughReplays is how many events prove that the server does not go on from a version.
 const enoughReplays = 2
@@ -32,7 +32,7 @@ func (w *watching) noteReplay(c *source.Change, verdict sink.Verdict) {
 		w.changed = true
 	}
 	from := w.state.(listwatch.Watching).Reached().Resume()
-	if w.changed || c.Joined || !verdict.IsKnown() || !rv.NotNewer(c.Item.Version.ResourceVersion, from) {
+	if w.changed || c.Joined || !verdict.IsKnown() || !rv.IsPlace(from) || rv.Compare(c.Item.Version.ResourceVersion, from) == rv.Newer {
 		return
 	}
 	w.replayed = true
@@ -45,10 +45,12 @@ func (w *watching) noteReplay(c *source.Change, verdict sink.Verdict) {
 // proveReplays notes that the server does not go on from a version. A watch that directly follows a list
 // has left out hardly anything.
 func (w *watching) proveReplays(why error) {
-	if w.Source.ResumeFailure() == nil {
-		w.Source.ResumeFailed(why)
+	isNew := w.Source.ResumeFailure() == nil
+	w.Source.ResumeFailed(why)
+	if isNew {
+		w.Source.GiveUpShared()
 		w.Report.FallBack(why)
-		w.Report.Logger().Info("The server does not go on from a resource version: a list follows each watch, for an hour", "informer", w.Name, "reason", why.Error())
+		w.Report.Logger().Info("The server does not go on from a resource version: a list follows each watch", "informer", w.Name, "reason", why.Error())
 	}
 	if w.why != report.AfterList {
 		w.Relist()

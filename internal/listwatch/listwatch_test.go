@@ -162,7 +162,7 @@ func TestNext(t *testing.T) {
 		"watch-list, refused, may wait":  {policy: streams, state: start, kind: Outcome{Kind: NoWatchList, Refused: true, RetryAfter: time.Second}, want: Step{State: lists, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
 		"watch-list, refused on and on":  {policy: streams, state: failedTwice, kind: Outcome{Kind: NoWatchList}, want: Step{State: Start{Known: "5", Failures: 3, Lists: true}, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration}},
-		"watch-list, unproven":           {policy: streams, state: start, kind: Outcome{Kind: Unproven}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: ListPause}},
+		"watch-list, unproven":           {policy: streams, state: start, kind: Outcome{Kind: Unproven}, want: Step{State: Start{Known: "5", Failures: 1, Consistent: true}, Effect: AbandonGeneration, Pause: ListPause}},
 		"watch-list, unproven, shown":    {policy: streams, state: start, kind: Outcome{Kind: Unproven, Shown: true}, want: Step{State: Start{Known: "5", Failures: 1, Consistent: true}, Effect: AbandonGeneration, Pause: ListPause}},
 		"watch-list, expired":            {policy: streams, state: start, kind: Outcome{Kind: Expired}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: gone, Effect: AbandonGeneration, Pause: RetryPause}},

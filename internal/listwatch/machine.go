@@ -334,6 +334,7 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 		s.Gone = s.Gone || o.Kind == TooLarge
 		return consistently(s)
 	case Unproven:
+		again.Consistent = true // a watch-list may show such a set for ever, and only lists can insist
 		return unproven(again, o)
 	case NoWatchList, BadRequest:
 		again.Lists = true

@@ -57,13 +57,14 @@ type pass struct {
 	unsettled map[string]bool
 	// isUnsorted tells that a key came behind a greater one.
 	isUnsorted bool
+	// odd counts the answers in a row that show nothing, and have an odd version.
+	odd listwatch.Insistence
 	// brought tells that an object was handed on since a request has failed. Pages that only lead to
 	// where the list was before do not count, as those of a list that fails at the same place again.
 	brought bool
-	// ahead is the newest version of a list with an object that the watch has not brought yet, and
-	// isAhead tells that the page under way has one.
-	ahead   string
-	isAhead bool
+	// ahead is the newest version of what the watch has not brought yet: of an object that was listed,
+	// or of an answer that shows an end.
+	ahead string
 }
 
 // keys delivers the keys of the job again.
@@ -154,6 +155,9 @@ func (p *pass) list(ctx context.Context) error {
 		if err == nil && page.Continue != "" && at.Circular(page.Continue, page.First) {
 			err = listwatch.ErrCircular
 		}
+		if err == nil && page.Continue == "" && p.showsNothing() && p.isOdd(page.ResourceVersion) {
+			err = oddError(page.ResourceVersion)
+		}
 		if errors.Is(err, listwatch.ErrCircular) {
 			at = listwatch.Listing{}
 		}
@@ -165,8 +169,6 @@ func (p *pass) list(ctx context.Context) error {
 			at = p.goOnAfter(err, at)
 			continue
 		}
-		p.noteAhead(page.ResourceVersion, p.isAhead)
-		p.isAhead = false
 		if page.Continue == "" {
 			return nil
 		}
@@ -174,10 +176,11 @@ func (p *pass) list(ctx context.Context) error {
 	}
 }
 
-// noteAhead notes the version of a list if that had an object that the watch has not brought yet.
-func (p *pass) noteAhead(resourceVersion string, isAhead bool) {
-	if isAhead {
-		p.ahead = rv.AtLeast(resourceVersion, p.ahead)
+// noteAhead notes the version by which the watch brings what is ahead. That of the list would not do
+// for an object: where there are no bookmarks, a quiet watch does not come to it.
+func (p *pass) noteAhead(resourceVersion string, standing deltaqueue.Standing) {
+	if standing == deltaqueue.Ahead {
+		p.ahead = rv.AtLeast(strings.Clone(resourceVersion), p.ahead)
 	}
 }
 
@@ -240,7 +243,7 @@ func (p *pass) take(ctx context.Context, it object.Item, unreadable error) error
 	if err != nil {
 		return err
 	}
-	p.isAhead = p.isAhead || standing == deltaqueue.Ahead
+	p.noteAhead(it.Version.ResourceVersion, standing)
 	if standing == deltaqueue.Doubtful { // while the page is read, so that few keys are owed
 		key := strings.Clone(it.Key)
 		delete(p.unsettled, key)
@@ -314,16 +317,22 @@ func (p *pass) askOnce(ctx context.Context, key string, named bool, asked deltaq
 			return nil
 		}
 		standing, err = p.renew(ctx, it, asked)
+		if err == nil {
+			p.noteAhead(it.Version.ResourceVersion, standing)
+		}
 		return err
 	})
 	switch {
 	case err != nil || found:
 	case nameless != nil:
 		p.unreadable(object.Item{Key: key}, nameless)
+	case p.mayHave(key) && p.isOdd(page.ResourceVersion):
+		err = oddError(page.ResourceVersion)
 	default:
-		standing, err = p.renewAbsent(ctx, key, page.ResourceVersion, asked, named)
+		if standing, err = p.renewAbsent(ctx, key, page.ResourceVersion, asked, named); err == nil {
+			p.noteAhead(page.ResourceVersion, standing)
+		}
 	}
-	p.noteAhead(page.ResourceVersion, err == nil && standing == deltaqueue.Ahead)
 	return standing, err
 }
 

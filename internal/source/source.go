@@ -310,7 +310,7 @@ const resumeParameter = "resourceVersion of a watch"
 const resumeFailureLasts = time.Hour
 
 // ResumeFailure returns why the server does not go on from a version, as far as that was noticed
-// lately, and else nil. ResumeFailed notes why it does not, and has those that share watches list too.
+// lately, and else nil. ResumeFailed notes why it does not.
 func (s *Source) ResumeFailure() error {
 	if s.resource != nil {
 		return s.resource.ParameterFailure(resumeParameter)
@@ -327,6 +327,10 @@ func (s *Source) ResumeFailed(why error) {
 	} else {
 		s.Memory.resume.Store(&resumeFailure{why, time.Now()})
 	}
+}
+
+// GiveUpShared has those that share watches list after the first ResumeFailed.
+func (s *Source) GiveUpShared() {
 	if s.Shared != nil {
 		s.Shared.GiveUp()
 	}

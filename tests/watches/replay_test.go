@@ -85,6 +85,46 @@ func TestServerThatResumesAgain(t *testing.T) {
 	})
 }
 
+// It is remembered for as long as watches begin with all objects: when all are deleted between two
+// watches an hour later, nothing would tell that.
+func TestServerThatReplaysIsRemembered(t *testing.T) {
+	a := replaying()
+	harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+		w.SetResourceVersion(1000)
+		r := &harness.Recorder{}
+		harness.Settled(w, informer.InformerConfig{Handler: r, ListMode: informer.ListModePaged})
+		time.Sleep(30 * time.Minute)
+		a.Cut(func() {})
+		time.Sleep(31 * time.Minute)
+		require.Equal(t, a.Versions(), r.State())
+		a.Cut(func() {
+			for n, key := range harness.Keys(6) {
+				a.Delete(key, 600+n)
+			}
+		})
+		time.Sleep(time.Minute)
+		require.Empty(t, r.State())
+	})
+}
+
+// Versions without an order show a replay as well.
+func TestServerThatReplaysVersionsWithoutAnOrder(t *testing.T) {
+	opts := informertest.Options{Dialect: informertest.Replaying(), OpaqueVersions: true}
+	harness.Bubble(t, opts, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(6)...)
+		r := &harness.Recorder{}
+		i := harness.Settled(w, informer.InformerConfig{Handler: r, ListMode: informer.ListModePaged})
+		for _, key := range harness.Keys(4) {
+			time.Sleep(time.Minute)
+			w.CloseClientConnections()
+			w.DeletePods(key)
+			time.Sleep(time.Minute)
+			w.RequireState(r)
+		}
+		require.ErrorContains(t, i.Status().Fallback, "does not go on from a resource version")
+	})
+}
+
 // One object is told again by two watches.
 func TestServerThatReplaysOneObject(t *testing.T) {
 	a := &harness.Aggregated{Replays: true}
