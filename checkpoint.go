@@ -68,7 +68,7 @@ type (
 // is filled from them before Run. That Storage stays as it is, and the checkpoint gives only its
 // resource version. It does so if each object of the checkpoint is in the Storage, in the same
 // version or a newer one, and all others there are newer than the checkpoint. Otherwise the
-// informer lists.
+// informer lists. A handler that has nothing fills the Storage with an empty map.
 //
 // # When it is not used
 //

@@ -298,6 +298,9 @@ func renewed(storage *informer.ResourceVersionStorage) *informer.ResourceVersion
 		versions[key] = none
 	}
 	fresh := informer.NewResourceVersionStorage()
+	if len(versions) == 0 { // perhaps its informer has never read its checkpoint
+		return fresh
+	}
 	if err := fresh.Replace(versions); err != nil { // not possible: the keys are those of a storage
 		panic(fmt.Sprintf("fleet: keys of a storage: %v", err))
 	}
