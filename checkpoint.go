@@ -68,7 +68,7 @@ type (
 // is filled from them before Run. That Storage stays as it is, and the checkpoint gives only its
 // resource version. It does so if each object of the checkpoint is in the Storage, in the same
 // version or a newer one, and all others there are newer than the checkpoint. Otherwise the
-// informer lists.
+// informer lists. A handler that has nothing fills the Storage with an empty map.
 //
 // # When it is not used
 //
@@ -100,6 +100,10 @@ type (
 // resource version, one that is older than the known object of its name does. If no known object is
 // left, Run lists. The source of any other ListerWatcher is not known. An ExtraStore does not get
 // what was not read.
+//
+// A checkpoint is of one resource, in one version and one shard. A store that has none of the
+// informer's, and whose handler has data of the cluster, can return one that names the cluster alone:
+// docs/checkpoint-format.md has it.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The

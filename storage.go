@@ -20,7 +20,8 @@ import (
 // To fill it, Replace takes a whole map; Add takes an object at a time:
 // a *metav1.PartialObjectMetadata with namespace, name, resource version and, if
 // it is known, UID is enough. With the UID, an object that was deleted and
-// created again meanwhile is noticed.
+// created again meanwhile is noticed. Replace with an empty map fills it too: the handler has
+// nothing, whatever a checkpoint says.
 type ResourceVersionStorage struct {
 	versions known.Versions
 }

@@ -29,6 +29,8 @@ type cluster struct {
 
 	// units has those that run.
 	units map[Unit]*run
+	// uid is that of the namespace kube-system, empty before the server has said it.
+	uid string
 	// session is there while units run.
 	session *session
 	gone    bool

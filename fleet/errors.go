@@ -47,12 +47,13 @@ func (e *UnitError) Error() string { return fmt.Sprintf("unit %v: %v", e.Unit, e
 // Unwrap returns the cause.
 func (e *UnitError) Unwrap() error { return e.Err }
 
-// TargetError says why a target has no informer.
+// TargetError says why a target has no informer, or why its objects are not told deleted although the
+// server does not serve the resource.
 type TargetError struct {
 	// Target is the target.
 	Target Target
 	// Err is what Configure has returned, a *informer.PanicError, or what is wrong with the
-	// configuration.
+	// configuration; or informer.ErrClusterReplaced.
 	Err error
 }
 

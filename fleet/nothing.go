@@ -43,7 +43,8 @@ var decodedNothing = cache.ToListerWatcherWithContext(&cache.ListWatch{
 	},
 })
 
-// nothing is a server whose resource has no objects, and which has nothing else.
+// nothing is a server whose resource has no objects, and which has nothing else. Which cluster it is of,
+// the server in whose place it stands is asked.
 type nothing struct{ resource string }
 
 // versionOfNothing is the resource version of its lists. A watch from any other is refused, so that

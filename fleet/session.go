@@ -67,6 +67,7 @@ func (s *session) run(ctx context.Context) {
 			// A wrong Retry-After may not stop discovery for good.
 			pause = max(pauses.Step(), min(retryAfter, s.cluster.fleet.config.DiscoverEvery))
 		default:
+			s.cluster.learn(ctx)
 			pauses = backoff.OrDefault(nil)
 			begun := s.triggers.follow(ctx, found)
 			if begun && answered == 0 && by == itsTime {

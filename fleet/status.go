@@ -25,7 +25,7 @@ type Cluster struct {
 	// Missing are errors for what the groups name and the cluster lacks, and for what could not be
 	// discovered.
 	Missing []error
-	// LastError is why the last discovery failed or, if it did not, why a target has no informer (a
+	// LastError is why the last discovery failed or, if it did not, what is wrong with a target (a
 	// *TargetError) or what Known returned (a *UnitError), and LastErrorTime when the discovery
 	// failed. It is nil again after a success.
 	LastError     error

@@ -32,7 +32,7 @@ type subscription struct {
 	gone bool
 	// released is closed when an informer that is ending has ended.
 	released <-chan struct{}
-	// err is why there is no informer.
+	// err is why there is no informer, or why the end of a resource that is not served is not told.
 	err error
 }
 
@@ -76,7 +76,7 @@ func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[
 	case following:
 		if closed(sub.lease.Done()) {
 			r.release(sub)
-		} else if other && r.isReplaced(sub, found) || !other && r.isOver(ctx, sub, want, is, found) {
+		} else if other && r.isReplaced(ctx, sub, found) || !other && r.isOver(ctx, sub, want, is, found) {
 			sub.gone = !is
 			r.release(sub)
 		}
@@ -100,20 +100,36 @@ func (s *subscription) isOther(want choice) bool {
 
 // isReplaced reports whether something else has taken the place of the resource. That is believed of
 // two discoveries that agree.
-func (r *run) isReplaced(sub *subscription, found *catalog) bool {
+func (r *run) isReplaced(ctx context.Context, sub *subscription, found *catalog) bool {
 	if _, broken := found.broken[sub.target.Resource.GroupVersion()]; broken {
 		return false
 	}
-	return r.agrees(sub, found)
+	return r.agrees(ctx, sub, found)
 }
 
-// agrees notes a catalog that lacks the resource, and reports whether one before it has lacked it.
-func (r *run) agrees(sub *subscription, found *catalog) bool {
+// agrees notes a catalog that lacks the resource, and reports whether one before it has lacked it, and
+// both are of the cluster that is followed.
+func (r *run) agrees(ctx context.Context, sub *subscription, found *catalog) bool {
 	if sub.doubt == nil {
 		sub.doubt = found
 		r.session.triggers.see()
 	}
-	return sub.doubt != found
+	if sub.doubt == found {
+		return false
+	}
+	err := r.cluster.checkSame(ctx)
+	r.note(sub, err)
+	return err == nil
+}
+
+// note notes why the end of a resource is not told, nil if nothing is in the way.
+func (r *run) note(sub *subscription, err error) {
+	f := r.cluster.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if sub.err = nil; err != nil {
+		sub.err = &TargetError{Target: sub.target, Err: err}
+	}
 }
 
 // isOver reports whether the resource is not followed any more as it is.
@@ -121,6 +137,7 @@ func (r *run) isOver(ctx context.Context, sub *subscription, want choice, is boo
 	current := sub.target.Resource
 	if is {
 		sub.doubt = nil
+		r.note(sub, nil)
 		_, broken := found.broken[current.GroupVersion()]
 		return want.resource != current && !broken
 	}
@@ -135,7 +152,7 @@ func (r *run) isGone(ctx context.Context, sub *subscription, found *catalog) boo
 	if !found.complete() || resource.Group == "" && !found.hasCoreGroup() || !r.cluster.isUnknown(ctx, resource) {
 		return false
 	}
-	return r.agrees(sub, found)
+	return r.agrees(ctx, sub, found)
 }
 
 // start starts an informer of a subscription that has none.
@@ -298,6 +315,9 @@ func renewed(storage *informer.ResourceVersionStorage) *informer.ResourceVersion
 		versions[key] = none
 	}
 	fresh := informer.NewResourceVersionStorage()
+	if len(versions) == 0 { // perhaps its informer has never read its checkpoint
+		return fresh
+	}
 	if err := fresh.Replace(versions); err != nil { // not possible: the keys are those of a storage
 		panic(fmt.Sprintf("fleet: keys of a storage: %v", err))
 	}

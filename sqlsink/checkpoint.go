@@ -16,7 +16,8 @@ type checkpoint struct{ Place }
 // String names the checkpoint in messages.
 func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.String() }
 
-// Load claims the unit of the place, and returns what was saved, if it goes with the rows.
+// Load claims the unit of the place, and returns what was saved, if it goes with the rows. If nothing
+// does, it returns which cluster the rows are of.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if err := c.sink.db.Claim(ctx, c.at); err != nil {
 		return nil, failure(c.sink.unread(ctx, "checkpoint", c.at, err))
@@ -28,7 +29,11 @@ func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 		}
 		return data, err
 	}}
-	return io.NopCloser(saved), saved.next()
+	err := saved.next()
+	if err == fs.ErrNotExist {
+		return c.ofCluster(ctx)
+	}
+	return io.NopCloser(saved), err
 }
 
 // Save takes its turn among the batches, in the order of their arrival.

@@ -3,6 +3,7 @@ package sqlsink_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -49,6 +50,29 @@ func TestFileOfTwoNamesHasOneWriter(t *testing.T) {
 		requireUnusable(t, sqlsink.Config{Address: "sqlite:" + names[1]}, "another mirror writes to it")
 		require.NoError(t, one.Close())
 	}
+}
+
+// A writer whose lock was lost writes nothing any more once another one has begun, and ends: it would
+// put back old rows after new ones.
+func TestWriterOfAFileThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	before := opened(t, sqlsink.Config{Address: "sqlite:" + path})
+	here := before.Place("here", pods)
+	require.NoError(t, write(t.Context(), here, put("a", "10")))
+	require.NoError(t, os.Remove(path+".lock"))
+	require.NoError(t, write(t.Context(), here, put("a", "11")), "it is the only one")
+
+	after := opened(t, sqlsink.Config{Address: "sqlite:" + path})
+	now := after.Place("here", pods)
+	require.NoError(t, write(t.Context(), now, put("a", "12")))
+	sound := before.Context(t.Context())
+	require.ErrorContains(t, write(t.Context(), here, put("a", "11")), "another mirror writes to it")
+	<-sound.Done()
+	require.ErrorContains(t, before.Err(), "another mirror writes to it; end that one first")
+	require.Error(t, here.Checkpoint().Save(t.Context(), func(io.Writer) error { return nil }))
+	require.Equal(t, map[string]string{"ns/a": "12"}, stored(t, now))
+	require.NoError(t, write(t.Context(), now, put("b", "13")))
 }
 
 // Or any number that share the work.

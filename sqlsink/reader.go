@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/rvinformer/informer"
+	saved "github.com/rvinformer/informer/internal/checkpoint"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -120,4 +121,28 @@ func (r *reader) Checkpoint(ctx context.Context, of place, part int) (data []byt
 		err = fs.ErrNotExist
 	}
 	return data, err
+}
+
+// maxHeads is of how many checkpoints the cluster of the rows is read.
+const maxHeads = 16
+
+// Heads calls visit with the beginnings of some checkpoints of the cluster of a place, those of its own
+// resource first. There are none if the cluster has no rows.
+func (r *reader) Heads(ctx context.Context, of place, visit func(head []byte)) error {
+	rows, err := r.db.QueryContext(ctx, `SELECT substr(data, 1, $4) FROM checkpoints
+		WHERE cluster = $1 AND part = 0 AND EXISTS (SELECT 1 FROM objects WHERE cluster = $1)
+		ORDER BY "group" <> $2 OR resource <> $3 LIMIT $5`,
+		of.unit.Cluster, of.resource.Group, of.resource.Resource, saved.MaxHead, maxHeads)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var head []byte
+		if err := rows.Scan(&head); err != nil {
+			return err
+		}
+		visit(head)
+	}
+	return rows.Err()
 }

@@ -17,6 +17,7 @@ import (
 type sqliteFile struct {
 	reader
 	lock    *flock.Flock
+	reign   int64   // grows with each writer: see check
 	writing *sql.DB // one connection: pragmas belong to a connection
 	put     *sql.Stmt
 	remove  *sql.Stmt
@@ -82,7 +83,11 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 		if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&format); err != nil {
 			return err
 		}
-		return sqliteTables.Prepare(ctx, tx, format, columns)
+		if err := sqliteTables.Prepare(ctx, tx, format, columns); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `INSERT INTO units (unit, epoch) VALUES ($1, 1)
+			ON CONFLICT (unit) DO UPDATE SET epoch = epoch + 1 RETURNING epoch`, allUnits).Scan(&d.reign)
 	})
 	if err == nil {
 		d.put, err = d.writing.PrepareContext(ctx, putStatement)

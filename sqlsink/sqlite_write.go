@@ -40,6 +40,9 @@ func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error)
 		return errors.New("a SQLite file has no shards of a resource")
 	}
 	return transact(ctx, d.writing, func(tx *sql.Tx) error {
+		if err := d.check(ctx, tx); err != nil {
+			return err
+		}
 		if epoch, ok := informer.EpochOf(ctx); ok {
 			unit, stored := of.unit.String(), int64(0)
 			if err := tx.QueryRowContext(ctx, `INSERT INTO units (unit, epoch) VALUES ($1, $2)
@@ -52,6 +55,20 @@ func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error)
 		}
 		return f(tx)
 	})
+}
+
+// check compares the reign with the one that is stored. The error is errAnotherWriter if another writer
+// has begun since, because the file of the lock was removed, or its file system has no locks.
+func (d *sqliteFile) check(ctx context.Context, tx *sql.Tx) error {
+	var reign int64
+	err := tx.QueryRowContext(ctx, `SELECT epoch FROM units WHERE unit = $1`, allUnits).Scan(&reign)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return errAnotherWriter
+	case err == nil && reign != d.reign:
+		return errAnotherWriter
+	}
+	return err
 }
 
 // Apply writes the rows. SQLite undoes a statement that it refuses, and nothing else.

@@ -61,6 +61,9 @@ func Open(ctx context.Context, js jetstream.JetStream, config jetstream.StreamCo
 	s.newest = opened.Sequence
 	s.stored.Store(s.newest)
 	table, err := Read(ctx, stream, true)
+	if err == nil {
+		err = s.Known.Replace(nil) // a stream that was emptied has nothing, whatever the checkpoint says
+	}
 	for _, c := range table {
 		// A deletion that the checkpoint may not have counts as the object in its last version. So what
 		// is read again of the object is old, but for the deletion, which the stream drops.

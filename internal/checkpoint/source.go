@@ -71,12 +71,20 @@ func SourceFrom(metadata map[string]string) (s Source) {
 	return s
 }
 
+// OfCluster returns the source without the set of objects: what is of the cluster as a whole.
+func (s Source) OfCluster() Source { return Source{Server: s.Server, Cluster: s.Cluster} }
+
 // Check returns an *api.CheckpointSourceError if saved, the source of a checkpoint, differs from s.
+// A source that names a server and no set of objects is compared as that of the cluster as a whole.
+//
 // It compares the clusters only where both are known, because reading kube-system may be forbidden,
 // or may fail for a while. One cluster may be reached at another address than before, so the servers
 // matter unless both clusters are known, and the same. Two shards do not differ if they may have
 // objects in common: what is in both can be used.
 func (s Source) Check(saved Source) error {
+	if saved.Server != "" && saved == saved.OfCluster() {
+		s = s.OfCluster()
+	}
 	var differences []api.CheckpointSourceDifference
 	theirs := saved.fields()
 	same := s.Cluster != "" && s.Cluster == saved.Cluster

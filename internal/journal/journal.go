@@ -106,12 +106,8 @@ func (j *Journal) Begin(ctx context.Context, keys []string) (mayCall bool) {
 // Bury writes down a dead letter, before what comes after it counts as acknowledged. If that fails,
 // a save follows.
 func (j *Journal) Bury(ctx context.Context, letter api.DeadLetter) {
-	if !j.addLetter(letter) || !j.take(ctx) {
-		return // a save has it
-	}
-	defer j.give()
-	if err := j.appendRecords(ctx); err != nil {
-		j.fail(err)
+	if j.addLetter(letter) { // else a save has it
+		j.Flush(ctx)
 	}
 }
 

@@ -25,7 +25,7 @@ func (j *Journal) Continue(begun iter.Seq[string], size, base int64) {
 }
 
 // Sign has the next append begin with the name of the run that writes from then on. Resume and
-// redelivery are those of the checkpoint, which stay.
+// redelivery are those of the checkpoint, which stay until a Commit or a save.
 func (j *Journal) Sign(writer, resume, redelivery string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,6 +35,18 @@ func (j *Journal) Sign(writer, resume, redelivery string) {
 func (j *Journal) addResumeLocked(writer, resume, redelivery string) {
 	version := keytable.Version{ResourceVersion: resume, UID: types.UID(redelivery)}.Binary()
 	j.records.Add(checkpoint.Resume, writer, &version)
+}
+
+// Flush appends what was added. It is called before a save: what Sign has added is true of the content
+// that the save replaces, and not of the saved one.
+func (j *Journal) Flush(ctx context.Context) {
+	if !j.take(ctx) {
+		return
+	}
+	defer j.give()
+	if err := j.appendRecords(ctx); err != nil {
+		j.fail(err)
+	}
 }
 
 // Full reports whether the whole checkpoint should be saved, because the journal cannot be used,
@@ -150,11 +162,5 @@ func (j *Journal) Saved(ctx context.Context, r Restart, base int64, err error) {
 		j.writtenLocked(r.keys)
 	}
 	j.mu.Unlock()
-	if !j.take(ctx) {
-		return
-	}
-	defer j.give()
-	if err := j.appendRecords(ctx); err != nil {
-		j.fail(err)
-	}
+	j.Flush(ctx)
 }

@@ -9,7 +9,7 @@ import (
 type relation int
 
 const (
-	// nothingKnown: there are no known versions.
+	// nothingKnown: the known versions were not filled.
 	nothingKnown relation = iota
 	// included: they include all that was saved.
 	included

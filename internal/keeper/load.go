@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 )
 
-// load reads the content of the store. If there are no known versions, or this is not the first run,
-// they are loaded, and else it only looks whether they include all that was saved. It returns the
+// load reads the content of the store. If the known versions were not filled, or this is not the first
+// run, they are loaded. Else it only looks whether they include all that was saved. It returns the
 // resource version to go on from.
 func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	f, err := k.decode(ctx)
@@ -65,7 +65,7 @@ func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
 		k.Report.Fail(f.content.Torn)
 	}
 	switch {
-	case k.Versions.Len() == 0, k.hold.loaded:
+	case !k.Versions.IsFilled(), k.hold.loaded:
 		f.beside = nothingKnown
 	case k.Versions.Includes(f.content):
 		f.beside = included

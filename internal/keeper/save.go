@@ -61,6 +61,9 @@ func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 
 // saveAll saves all known versions.
 func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
+	if k.journal != nil {
+		k.journal.Flush(ctx)
+	}
 	edits := k.Versions.Edits()
 	var size int64
 	var restart journal.Restart

@@ -168,6 +168,10 @@ func (v *Versions) Edits() int64 {
 // Changes is the number of changes of a key or a version so far.
 func (v *Versions) Changes() int64 { return v.changes.Load() }
 
+// IsFilled reports whether a program or an informer has filled them. They may be empty all the same: the
+// handler has nothing then.
+func (v *Versions) IsFilled() bool { return v.Changes() > 0 }
+
 // Get returns the version of a key.
 func (v *Versions) Get(key string) (keytable.Version, bool) {
 	v.mu.RLock()

@@ -61,6 +61,9 @@ func (r *Resource) cluster(ctx context.Context) (string, error) {
 
 // kubeSystem is a request for the namespace kube-system.
 func (r *Resource) kubeSystem() *rest.Request {
+	if r.origin != nil {
+		return r.origin.kubeSystem()
+	}
 	return r.get().
 		AbsPath("api", "v1", "namespaces", "kube-system").
 		SetHeader("Accept", metadataOnly).

@@ -36,6 +36,8 @@ type Resource struct {
 	retries int
 	// onlyJSON tells that objects are asked for in no other encoding.
 	onlyJSON bool
+	// origin, if set, says which cluster it is. See AnsweredBy.
+	origin *Resource
 }
 
 var _ cache.ListerWatcherWithContext = &Resource{}
@@ -86,14 +88,14 @@ func (r *Resource) InJSON() *Resource {
 }
 
 // AnsweredBy returns a copy whose requests a transport answers in place of the server. It has the same
-// source.
+// source, and so the server itself is asked which cluster it is.
 func (r *Resource) AnsweredBy(transport http.RoundTripper) (*Resource, error) {
 	s, err := New(&rest.Config{Host: r.Address(), Transport: transport, QPS: -1})
 	if err != nil {
 		return nil, err
 	}
 	copied := *r
-	copied.server, copied.limiter = s, nil
+	copied.server, copied.limiter, copied.origin = s, nil, r
 	return &copied, nil
 }
 
