@@ -201,7 +201,7 @@ postgres-install:
 		{ $(POSTGRES_APT) || { apt-get update && $(POSTGRES_APT); }; } || \
 		echo "POSTGRESQL CANNOT BE INSTALLED: THE MIRROR IS NOT TRIED WITH IT."
 
-POSTGRES_APT := env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends postgresql
+POSTGRES_APT := env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends postgresql pgbouncer
 
 # controller-runtime's own tests of caches, those of its newest version and of the oldest that
 # works, with the cache of this library, in about 3 minutes.

@@ -19,7 +19,8 @@ type BatchHandler interface {
 	// arrival. It gets as many as wait, and MaxBatch at most; no batch waits for more.
 	//
 	// Nil acknowledges all events. FailedEvents acknowledge all events but those that they name. They
-	// may be wrapped. FailedEvents are wrong, and acknowledge no event, if the list is empty, has an
+	// may be wrapped. An event that they name as Later is not at fault: it comes again with others
+	// of that kind when its own pause is over. FailedEvents are wrong, and acknowledge no event, if the list is empty, has an
 	// event twice or one that is not in the batch, or is joined with another error. Any other error
 	// acknowledges no event.
 	//

@@ -137,7 +137,7 @@ type InformerConfig struct {
 	// the condition DeadLetters holds. A newer state of the object is tried at once, and so is its
 	// deletion. The handler has failed for an event by itself if it
 	//
-	//   - has named the event in FailedEvents;
+	//   - has named the event in FailedEvents, without Later;
 	//   - has panicked for the event alone;
 	//   - has failed for the event alone, and takes other events in: it did so within the last minute,
 	//     and no other event has begun to fail since. Where nothing tells that, because nothing else

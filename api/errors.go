@@ -106,6 +106,13 @@ type FailedEvent struct {
 	Index int
 	// Err says why.
 	Err error
+	// Later tells that the event is not at fault: the destination does not take it now. A row is locked,
+	// for instance, or an item of a bulk request was answered with 429. The event comes again and is never
+	// a DeadLetter because of such failures, which MaxAttempts does not count.
+	Later bool
+	// After is how long the destination asks to wait before the event comes again, an hour at most. It is
+	// for Later. Default: 100 ms after the first failure, twice as long after each, and 30 s at most.
+	After time.Duration
 }
 
 func (e FailedEvents) Error() string {

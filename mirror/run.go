@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -109,6 +110,7 @@ func (p *program) prepare(endpoints []clusters.Endpoint) (err error) {
 		return fmt.Errorf("--resources: %w", err)
 	}
 	p.board.Informers.AddFactory(p.mirror.Registry())
+	p.board.Handle("POST /redeliver", http.NewCrossOriginProtection().Handler(http.HandlerFunc(p.mirror.ServeRedeliver)))
 	for _, c := range p.demo {
 		endpoints = append(endpoints, c.Endpoint())
 	}

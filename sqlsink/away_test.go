@@ -22,58 +22,153 @@ import (
 	"modernc.org/sqlite"
 )
 
-// What is wrong with the server is blamed on no row: nothing is written, the error has the server's
-// own, and the same batch is written when the server is well again. Conflicts are tried again at
-// once.
+// What is wrong with the server is blamed on no row. If the server writes others meanwhile, the row
+// comes later. Otherwise nothing is written, and the error has the server's own. Conflicts are tried
+// again at once.
 func TestTroublesOfTheServerAreNoRefusals(t *testing.T) {
 	t.Parallel()
-	for code, tries := range map[string]int{
-		"40001": maxConflicts, // serialization_failure
-		"40P01": maxConflicts, // deadlock_detected
-		"08006": 1,            // connection_failure
-		"25006": 1,            // read_only_sql_transaction
-		"53100": 1,            // disk_full
-		"53200": 1,            // out_of_memory
-		"53300": 1,            // too_many_connections
-		"55P03": 1,            // lock_not_available
-		"57014": 1,            // query_canceled
-		"57P01": 1,            // admin_shutdown
-		"57P03": 1,            // cannot_connect_now
-		"58030": 1,            // io_error
-		"XX000": 1,            // internal_error
+	for code, tt := range map[string]struct{ later bool }{
+		"40001": {true},  // serialization_failure
+		"40P01": {true},  // deadlock_detected
+		"53100": {true},  // disk_full
+		"53200": {true},  // out_of_memory
+		"53300": {true},  // too_many_connections
+		"55P03": {true},  // lock_not_available
+		"57014": {true},  // query_canceled
+		"58030": {true},  // io_error
+		"XX000": {true},  // internal_error
+		"08006": {false}, // connection_failure
+		"25006": {false}, // read_only_sql_transaction
+		"57P01": {false}, // admin_shutdown
+		"57P03": {false}, // cannot_connect_now
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			address := postgresAddress(t)
 			here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
-			psql(t, address, fmt.Sprintf(`CREATE SEQUENCE tries;
+			psql(t, address, fmt.Sprintf(`CREATE TABLE troubled (name text);
 				CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-					IF new.name = 'b' THEN PERFORM nextval('tries'); RAISE 'trouble' USING ERRCODE = '%s'; END IF; RETURN new;
+					IF EXISTS (SELECT FROM troubled WHERE new.name LIKE troubled.name) THEN RAISE 'trouble' USING ERRCODE = '%s'; END IF; RETURN new;
 				END $$;
 				CREATE TRIGGER trouble BEFORE INSERT ON objects FOR EACH ROW EXECUTE FUNCTION trouble()`, code))
-			for _, n := range []int{0, 100} {
-				events := []informer.Event{put("a", "10"), put("b", "11"), put("c", "12")}
+			for _, n := range []int{0, 2, 102} {
+				events := []informer.Event{put("b", "11")}
 				for i := range n {
-					events = append(events, put(fmt.Sprint(i), "13"))
+					events = append(events, put(fmt.Sprint(n, "-", i), "13"))
 				}
+				psql(t, address, `DELETE FROM troubled; INSERT INTO troubled VALUES ('b')`)
+				before := len(stored(t, here))
 				err := write(t.Context(), here, events...)
 				failed, refused := (*pgconn.PgError)(nil), informer.FailedEvents(nil)
 				require.ErrorAs(t, err, &failed)
 				require.Equal(t, code, failed.Code)
-				require.False(t, errors.As(err, &refused))
-				require.ErrorContains(t, err, "writing here pods: ERROR: trouble (SQLSTATE "+code+")")
-				require.Empty(t, stored(t, here))
+				if !tt.later {
+					require.False(t, errors.As(err, &refused))
+					require.ErrorContains(t, err, "writing here pods: ERROR: trouble (SQLSTATE "+code+")")
+					require.Empty(t, stored(t, here))
+					continue
+				}
+				require.ErrorAs(t, err, &refused)
+				require.Len(t, refused, 1)
+				require.Zero(t, refused[0].Index)
+				require.True(t, refused[0].Later)
+				require.Len(t, stored(t, here), before+n)
+
+				if n > 0 { // it takes none in
+					psql(t, address, `INSERT INTO troubled VALUES ('%')`)
+					err = write(t.Context(), here, events...)
+					require.False(t, errors.As(err, &refused))
+					require.ErrorContains(t, err, "writing here pods: ERROR: trouble (SQLSTATE "+code+")")
+					require.Len(t, stored(t, here), before+n)
+				}
 			}
-			require.Equal(t, []string{fmt.Sprint(2 * tries)}, query(t, address, `SELECT last_value FROM tries`))
 			psql(t, address, `DROP TRIGGER trouble ON objects`)
 			require.NoError(t, write(t.Context(), here, put("a", "10"), put("b", "11"), put("c", "12")))
-			require.Len(t, stored(t, here), 3)
+			require.Equal(t, "11", stored(t, here)["ns/b"])
 		})
 	}
 }
 
-// maxConflicts is how often a transaction is tried that meets another one.
-const maxConflicts = 5
+// A transaction that meets another one is tried again at once.
+func TestConflictsAreTriedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"40001", "40P01"} {
+		address := postgresAddress(t)
+		here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+		psql(t, address, fmt.Sprintf(`CREATE SEQUENCE tries;
+			CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF nextval('tries') < 5 THEN RAISE 'trouble' USING ERRCODE = '%s'; END IF; RETURN new;
+			END $$;
+			CREATE TRIGGER trouble BEFORE INSERT ON objects FOR EACH ROW EXECUTE FUNCTION trouble()`, code))
+		require.NoError(t, write(t.Context(), here, put("a", "10")))
+		require.Equal(t, []string{"5"}, query(t, address, `SELECT last_value FROM tries`))
+	}
+}
+
+// A row that another session has locked comes later, and holds up no other row of its batch.
+func TestLockedRowHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	var events []informer.Event
+	for i := range 300 {
+		events = append(events, put(fmt.Sprint(i), "10"))
+	}
+	require.NoError(t, write(t.Context(), here, events...))
+	conn, err := pgx.Connect(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	_, err = conn.Exec(t.Context(), `BEGIN; SELECT FROM objects WHERE name IN ('7', '205') FOR UPDATE`)
+	require.NoError(t, err)
+	for i := range events {
+		events[i] = put(fmt.Sprint(i), "11")
+	}
+	events[205] = gone("205")
+	var failed informer.FailedEvents
+	require.ErrorAs(t, write(t.Context(), here, events...), &failed)
+	require.Len(t, failed, 2)
+	for n, i := range []int{7, 205} {
+		require.Equal(t, i, failed[n].Index)
+		require.True(t, failed[n].Later)
+		require.ErrorContains(t, failed[n].Err, "canceling statement due to lock timeout (SQLSTATE 55P03)")
+	}
+	versions := stored(t, here)
+	require.Equal(t, "10", versions["ns/7"])
+	require.Equal(t, "11", versions["ns/8"])
+	_, err = conn.Exec(t.Context(), `ROLLBACK`)
+	require.NoError(t, err)
+	require.NoError(t, write(t.Context(), here, events[7], events[205]))
+	versions = stored(t, here)
+	require.Equal(t, "11", versions["ns/7"])
+	require.NotContains(t, versions, "ns/205")
+}
+
+// A row that is locked for longer than MaxAttempts tries take is no dead letter. It is written when the
+// lock is gone.
+func TestLockedRowIsNoDeadLetter(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	cluster := newCluster(t, 20)
+	r := startWith(t, cluster, address, 1)
+	create(t, cluster, "locked")
+	require.Eventually(t, func() bool { return r.informer.Status().Queued == 0 }, soon, 10*time.Millisecond)
+	conn, err := pgx.Connect(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	_, err = conn.Exec(t.Context(), `BEGIN; SELECT FROM objects WHERE name = 'locked' FOR UPDATE`)
+	require.NoError(t, err)
+	require.NoError(t, cluster.Delete(pods, "ns", "locked"))
+	require.Eventually(t, func() bool { return errors.As(r.informer.Status().LastError, new(informer.FailedEvents)) }, soon, 10*time.Millisecond)
+	create(t, cluster, "other")
+	require.Eventually(t, func() bool { return r.informer.Status().Queued == 1 }, soon, 10*time.Millisecond)
+	require.Empty(t, r.informer.DeadLetters())
+	_, err = conn.Exec(t.Context(), `ROLLBACK`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return r.informer.Status().Queued == 0 }, soon, 10*time.Millisecond)
+	requireVerified(t, r.sink, cluster)
+	require.Empty(t, r.informer.DeadLetters())
+	require.NoError(t, r.stop())
+}
 
 // Deadlocks and waits for locks of others are such troubles, and pass.
 func TestLockOfAnotherProgram(t *testing.T) {
@@ -86,8 +181,9 @@ func TestLockOfAnotherProgram(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	_, err = conn.Exec(t.Context(), `BEGIN; LOCK TABLE objects`)
 	require.NoError(t, err)
-	err = write(t.Context(), here, put("a", "11"))
+	err = write(t.Context(), here, put("a", "11"), put("b", "12"))
 	require.ErrorContains(t, err, "canceling statement due to lock timeout (SQLSTATE 55P03)")
+	require.NotErrorAs(t, err, new(informer.FailedEvents))
 	_, err = conn.Exec(t.Context(), `ROLLBACK`)
 	require.NoError(t, err)
 	require.NoError(t, write(t.Context(), here, put("a", "11")))
@@ -132,10 +228,12 @@ func TestFileThatAnotherProgramHolds(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), `BEGIN IMMEDIATE`)
 	require.NoError(t, err)
 	err = write(t.Context(), here, put("a", "10"))
-	failed, refused := (*sqlite.Error)(nil), informer.FailedEvents(nil)
+	failed, later := (*sqlite.Error)(nil), informer.FailedEvents(nil)
 	require.ErrorAs(t, err, &failed)
 	require.ErrorContains(t, err, "database is locked")
-	require.False(t, errors.As(err, &refused))
+	require.ErrorAs(t, err, &later)
+	require.True(t, later[0].Later, "perhaps it is too large for what is left of a disk")
+	require.NotErrorAs(t, write(t.Context(), here, put("a", "10"), put("b", "11")), &later)
 	_, err = conn.ExecContext(t.Context(), `ROLLBACK`)
 	require.NoError(t, err)
 	require.NoError(t, write(t.Context(), here, put("a", "10")))

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	// Address is a URL like postgres://user@host:5432/name, or host=... dbname=..., with the
 	// parameters of libpq and pool_max_conns, or sqlite:FILE. A password is better in $PGPASSWORD
-	// or ~/.pgpass. No error repeats the address.
+	// or ~/.pgpass. No error repeats the address. A pooler such as PgBouncer has to keep sessions.
 	Address string
 	// Columns are the columns beside the JSON. See Column. Default: none.
 	Columns []Column

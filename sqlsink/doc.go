@@ -55,6 +55,8 @@
 // A row that the database refuses, for a value, a constraint or a limit, stops no other: it is a
 // FailedEvent with the database's own error, and all others of the batch are committed. What is
 // wrong with the server instead (conflicts, locks, lost connections, a full disk, a server that is
-// read-only or ends) is blamed on no row. Conflicts are tried again at once. The error of others
-// wraps that of the driver, and the informer tries again until the server is well.
+// read-only or ends) is blamed on no row. Conflicts are tried again at once. A row that is locked, or
+// that the server cannot write for another such reason while it writes others, comes later: see
+// informer.FailedEvent. If the server writes none, the error wraps that of the driver, and the
+// informer tries again until the server is well.
 package sqlsink

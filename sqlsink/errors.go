@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/rvinformer/informer/fleet/shards"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // UnusableError says what is wrong with a database that cannot be used, and what to do about it.
@@ -16,6 +19,22 @@ func (e *UnusableError) Error() string { return e.Reason + "; " + e.Remedy }
 
 // isUnusable reports whether err says that the database cannot be used.
 func isUnusable(err error) bool { return errors.As(err, new(*UnusableError)) }
+
+// troubles are the classes and codes of PostgreSQL for what keeps it from writing a row now that the
+// row is not at fault for: conflicts, resources such as a full disk, errors of the system and of the
+// server itself, locks of others, and statements that were canceled.
+var troubles = []string{"40", "53", "58", "XX", "55P03", "57014"}
+
+// isTrouble reports whether err says that the database does not write a row now, and that the row is
+// not at fault. It may write others.
+func isTrouble(err error) bool {
+	switch resultCode(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM:
+		return true
+	}
+	state := stateOf(err)
+	return slices.ContainsFunc(troubles, func(trouble string) bool { return strings.HasPrefix(state, trouble) })
+}
 
 var (
 	errAnotherWriter = &UnusableError{"another mirror writes to it", "end that one first"}

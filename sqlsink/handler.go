@@ -41,7 +41,10 @@ func (p Place) onBatch(ctx context.Context, events []informer.Event) error {
 			failed = append(failed, refused...)
 			return err
 		})
-		if err != nil {
+		switch {
+		case err != nil && len(rows) == 1 && isTrouble(err): // others may be written meanwhile
+			failed = append(failed, informer.FailedEvent{Index: rows[0].event, Err: err, Later: true})
+		case err != nil:
 			return err
 		}
 	}

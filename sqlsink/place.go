@@ -59,8 +59,9 @@ func (p Place) String() string { return p.at.String() }
 // would. It ignores events of type Synced.
 //
 // Its error is FailedEvents for rows that the database refuses, with the words of the database, and
-// all others of the batch are committed then. Any other error means that nothing was written, and
-// wraps that of the driver, such as a *pgconn.PgError.
+// all others of the batch are committed then. A row that the database does not write now, because
+// another session has locked it for instance, is one that comes Later. Any other error means that
+// nothing was written, and wraps that of the driver, such as a *pgconn.PgError.
 func (p Place) Handler() informer.BatchHandler {
 	return informer.IgnoreSynced(informer.BatchHandlerFunc(p.onBatch))
 }

@@ -68,10 +68,13 @@ const connectPatience = 5 * time.Second
 func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *postgres, err error) {
 	p := &postgres{alone: config.Shards == 0, reader: reader{ofPlace: ofShard, ofCheckpoint: ofCheckpoint,
 		others: `EXISTS (SELECT FROM objects WHERE ` + ofShard + ` AND version <> $8)`,
-		named:  `SELECT * FROM json_to_recordset($8) AS ("Namespace" text, "Name" text)`,
+		named:  namedRows,
 		object: `coalesce(exact, object::text)`}}
 	pool.PingTimeout = connectPatience
 	pool.ConnConfig.ConnectTimeout = cmp.Or(pool.ConnConfig.ConnectTimeout, connectPatience)
+	if err := checkSessions(ctx, &pool.ConnConfig.Config); err != nil {
+		return nil, err
+	}
 	pool.ConnConfig.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		return conn.Exec(ctx, sessionSettings).Close()
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
@@ -23,18 +25,53 @@ func isRefused(err error) bool {
 	return state != "" && slices.Contains(refusals, state[:2])
 }
 
-// bisection writes the rows of a batch that was refused. It tries all of them first. It tries each
-// part that is refused in halves, down to the rows that are refused by themselves. Everything is in one
-// transaction, with a savepoint for each part.
+const (
+	// maxTroubles is how many parts in a row may meet a trouble of the server before the rest of the
+	// rows is left for later. A single row of 500 meets ten.
+	maxTroubles = 16
+	// longestTrouble is for how long a transaction looks for the rows that a trouble is about, while
+	// all that it has written is locked.
+	longestTrouble = 5 * time.Second
+)
+
+// bisection writes the rows of a batch that was refused, or met a trouble of the server. It tries all
+// of them first. It tries each part that fails in halves, down to the rows that fail by themselves.
+// Everything is in one transaction, with a savepoint for each part.
 type bisection struct {
 	of      place
 	conn    *pgx.Conn
 	refused informer.FailedEvents
+	delayed int // how many of these come later
+	trouble trouble
+}
+
+// trouble is what keeps the server from writing rows that are not at fault.
+type trouble struct {
+	began time.Time
+	inRow int // how many parts have met it since one was written
+	last  error
+}
+
+func (t *trouble) note(err error) {
+	if t.last == nil {
+		t.began = time.Now()
+	}
+	t.inRow++
+	t.last = err
+}
+
+// isLasting reports whether the rest of the rows is to be left for later.
+func (t *trouble) isLasting() bool {
+	return t.last != nil && (t.inRow > maxTroubles || time.Since(t.began) > longestTrouble)
 }
 
 // Part stages rows, and then merges them. There is at least one row, because a trigger of a user may
 // refuse even a statement without rows, and halving would never end.
 func (b *bisection) Part(ctx context.Context, rows []row, staged bool) error {
+	if b.trouble.isLasting() {
+		b.delay(rows)
+		return nil
+	}
 	err := b.try(ctx, rows, staged)
 	if isRefused(err) && len(rows) == 1 && !staged {
 		for _, r := range softer(rows[0]) {
@@ -46,23 +83,47 @@ func (b *bisection) Part(ctx context.Context, rows []row, staged bool) error {
 	switch {
 	case err == nil && !staged:
 		return b.Part(ctx, rows, true)
+	case err == nil:
+		b.trouble.inRow = 0
+		return nil
+	case isTrouble(err):
+		b.trouble.note(err)
+		if len(rows) == 1 {
+			b.delay(rows)
+			return nil
+		}
 	case !isRefused(err):
 		return err
 	case len(rows) == 1:
 		b.refused = append(b.refused, informer.FailedEvent{Index: rows[0].event, Err: err})
 		return nil
 	}
-	middle := len(rows) / 2
-	if err := b.Part(ctx, rows[:middle], staged); err != nil {
+	first, second := rows[:len(rows)/2], rows[len(rows)/2:]
+	if rand.IntN(2) == 0 { // so that no row stands behind others for ever that are locked
+		first, second = second, first
+	}
+	if err := b.Part(ctx, first, staged); err != nil {
 		return err
 	}
-	return b.Part(ctx, rows[middle:], staged)
+	return b.Part(ctx, second, staged)
 }
 
-// try stages rows, or merges them if they are staged, or undoes it if they are refused.
+// delay leaves rows for later.
+func (b *bisection) delay(rows []row) {
+	for _, r := range rows {
+		b.refused = append(b.refused, informer.FailedEvent{Index: r.event, Err: b.trouble.last, Later: true})
+	}
+	b.delayed += len(rows)
+}
+
+// try stages rows, or merges them if they are staged, or undoes it if that fails for the rows or for a
+// trouble of the server.
 func (b *bisection) try(ctx context.Context, rows []row, staged bool) (err error) {
+	// It is sent by itself, because the statements that follow are prepared first, and that may fail.
+	if _, err := b.conn.Exec(ctx, `SAVEPOINT part`); err != nil {
+		return err
+	}
 	var batch pgx.Batch
-	batch.Queue(`SAVEPOINT part`)
 	if staged {
 		merge(&batch, b.of, rows)
 	} else {
@@ -72,7 +133,7 @@ func (b *bisection) try(ctx context.Context, rows []row, staged bool) (err error
 		batch.Queue(`RELEASE SAVEPOINT part`)
 		err = send(ctx, b.conn, &batch)
 	}
-	if isRefused(err) {
+	if isRefused(err) || isTrouble(err) {
 		if _, failed := b.conn.Exec(ctx, `ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part`); failed != nil {
 			return failed
 		}

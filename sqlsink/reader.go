@@ -21,7 +21,7 @@ type reader struct {
 	ofPlace      string // the condition for rows of a place, with placeArguments
 	ofCheckpoint string // the condition for parts of its checkpoint, with checkpointArguments
 	others       string // whether there are rows of another version than $8
-	named        string // the names that $8 has as JSON
+	named        string // the condition for rows of a place that have one of the names that $8 has as JSON
 	object       string // the JSON of a row
 }
 
@@ -53,17 +53,15 @@ func (r *reader) Objects(ctx context.Context, of place, names []cache.ObjectName
 }
 
 func (r *reader) rows(ctx context.Context, of place, object string, names []cache.ObjectName, visit func(row) error) error {
-	query := `SELECT namespace, name, uid, version, resource_version, ` + object + ` FROM objects WHERE ` + r.ofPlace
-	arguments := placeArguments(of)
+	condition, arguments := r.ofPlace, placeArguments(of)
 	if names != nil {
 		text, err := json.Marshal(names)
 		if err != nil {
 			return err
 		}
-		query += ` AND (namespace, name) IN (` + r.named + `)`
-		arguments = append(arguments, string(text))
+		condition, arguments = r.named, append(arguments, string(text))
 	}
-	rows, err := r.db.QueryContext(ctx, query, arguments...)
+	rows, err := r.db.QueryContext(ctx, `SELECT namespace, name, uid, version, resource_version, `+object+` FROM objects WHERE `+condition, arguments...)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ type Sink struct {
 // versions up to date, and adds the columns that it does not have.
 //
 // The error wraps an *UnusableError if the tables are those of another program or of a newer version
-// of this package, if the columns do not go with them, or if another writer has them. It is an
+// of this package, if the columns do not go with them, if another writer has them, or if there is a
+// pooler in between that gives sessions to other clients after each transaction. It is an
 // *OtherShardsError while there are writers with another number of shards. Other errors are those
 // of the driver: a server that is down, or refuses the account. Nothing of them has a password.
 func Open(ctx context.Context, config Config) (_ *Sink, err error) {

@@ -53,7 +53,7 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 		return nil, err
 	}
 	d := &sqliteFile{lock: flock.New(file + ".lock"), reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, others: otherVersions,
-		named: `SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8)`, object: `object`}}
+		named: ofResource + ` AND (namespace, name) IN (SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8))`, object: `object`}}
 	if d.writing, err = sql.Open("sqlite", name); err != nil {
 		return nil, err
 	}

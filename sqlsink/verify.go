@@ -61,18 +61,20 @@ const verifyTick = 250 * time.Millisecond
 // objects, byte by byte. Source lists what the informer of the place follows, without a shard.
 //
 // The informer may run meanwhile: what differs is looked at again until it is equal, or
-// VerifyOptions.Patience is over. Of the cluster it holds a page at a time, and 8 bytes of each key.
+// VerifyOptions.Patience is over. A row that is newer than its object is looked at again, too: it
+// differs if the cluster, asked afterwards, has no such state. A cluster that was restored from a
+// backup has lost it. Of the cluster it holds a page at a time, and 8 bytes of each key.
 // The error says why it could not be compared, or that ctx has ended.
 func (p Place) Verify(ctx context.Context, source cache.Lister, options VerifyOptions) (VerifyReport, error) {
 	options.PageSize = cmp.Or(max(options.PageSize, 0), 500)
 	options.Patience = cmp.Or(max(options.Patience, 0), 10*time.Second)
 	v := verification{place: p, source: cache.ToListerWithContext(source), options: options, seed: maphash.MakeSeed(),
-		listed: make(map[uint64]struct{}), different: make(map[cache.ObjectName]string)}
+		listed: make(map[uint64]struct{}), different: make(map[cache.ObjectName]finding), ahead: make(map[cache.ObjectName]finding)}
 	if err := p.sink.checked(ctx, v.run(ctx)); err != nil {
 		return VerifyReport{}, fmt.Errorf("verifying %v: %w", p, err)
 	}
-	for name, reason := range v.different {
-		v.report.Differences = append(v.report.Differences, Difference{name.String(), reason})
+	for name, found := range v.different {
+		v.report.Differences = append(v.report.Differences, Difference{name.String(), found.reason})
 	}
 	slices.SortFunc(v.report.Differences, func(a, b Difference) int { return strings.Compare(a.Key, b.Key) })
 	return v.report, nil
@@ -88,8 +90,14 @@ type verification struct {
 	seed      maphash.Seed
 	listed    map[uint64]struct{} // the hashes of the keys of the cluster
 	version   string              // of the list
-	different map[cache.ObjectName]string
+	different map[cache.ObjectName]finding
+	// ahead are the rows that are newer than what the cluster has shown. They have to be looked at again.
+	ahead map[cache.ObjectName]finding
 }
+
+// finding is what was found of an object that is not equal to its row. Row is the resource version of
+// a row that is newer, empty for any other.
+type finding struct{ reason, row string }
 
 // run compares all objects of the cluster with their rows, finds the rows without objects, and looks
 // again at what differs.
@@ -104,7 +112,7 @@ func (v *verification) run(ctx context.Context) error {
 			v.listed[maphash.Comparable(v.seed, name)] = struct{}{}
 		}
 		v.report.Objects += len(objects)
-		if err := v.compare(ctx, objects); err != nil {
+		if err := v.compare(ctx, objects, v.ahead); err != nil {
 			return err
 		}
 		page.Continue = next
@@ -112,14 +120,14 @@ func (v *verification) run(ctx context.Context) error {
 	if err := v.findSuperfluous(ctx); err != nil {
 		return err
 	}
-	if len(v.different) == 0 || len(v.different) > MaxDifferences {
+	if len(v.different)+len(v.ahead) == 0 || len(v.different) > MaxDifferences {
 		return nil
 	}
 	end := time.Now().Add(v.options.Patience)
 	return wait.PollUntilContextCancel(ctx, verifyTick, false, func(ctx context.Context) (done bool, err error) {
-		for _, name := range slices.Collect(maps.Keys(v.different)) {
-			if err := v.lookAt(ctx, name); err != nil {
-				return false, err
+		for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(v.different)), maps.Keys(v.ahead)) {
+			if err := v.lookAt(ctx, name); err != nil || len(v.different) > MaxDifferences {
+				return true, err
 			}
 		}
 		return len(v.different) == 0 || time.Now().After(end), nil
@@ -160,34 +168,58 @@ func unstructuredOf(item runtime.Object) (*unstructured.Unstructured, error) {
 }
 
 // compare notes which of some objects differ from their rows. An object is nil where there is none.
-func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName]*unstructured.Unstructured) error {
+// Rows that are newer than the objects, and were not found so before, go to newer.
+func (v *verification) compare(ctx context.Context, objects map[cache.ObjectName]*unstructured.Unstructured, newer map[cache.ObjectName]finding) error {
+	found := make(map[cache.ObjectName]finding)
 	for name, object := range objects {
-		if v.different[name] = noRow; object == nil {
-			delete(v.different, name)
+		if object != nil {
+			found[name] = finding{reason: noRow}
 		}
 	}
 	names := slices.AppendSeq([]cache.ObjectName{}, maps.Keys(objects)) // not nil: that is all rows
-	return v.place.sink.db.Objects(ctx, v.place.at, names, func(r row) error {
+	err := v.place.sink.db.Objects(ctx, v.place.at, names, func(r row) error {
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
-		reason, err := v.differs(r, objects[name])
+		differs, err := v.differs(r, objects[name], cmp.Or(v.ahead[name].row, v.different[name].row))
 		switch {
-		case reason != "":
-			v.different[name] = reason
-		case v.different[name] == noRow: // and not what another row of the name has
-			delete(v.different, name)
+		case differs.reason != "":
+			found[name] = differs
+		case found[name].reason == noRow: // and not what another row of the name has
+			delete(found, name)
 		}
 		return err
 	})
+	for name := range objects {
+		delete(v.ahead, name)
+		delete(v.different, name)
+		if f, ok := found[name]; ok && f.row != "" {
+			newer[name] = f
+		} else if ok {
+			v.different[name] = f
+		}
+	}
+	return err
 }
 
-// differs says in what a row differs from an object. A row of a newer version does not: the object
-// is the one of before.
-func (v *verification) differs(r row, object *unstructured.Unstructured) (string, error) {
+// differs says in what a row differs from an object, and nothing if it is equal. Before is the version
+// of a row that was newer when it was read before the object was listed, empty for none. If the object
+// has come to that since, the row is of a state that the cluster has had, and may be newer again.
+func (v *verification) differs(r row, object *unstructured.Unstructured, before string) (finding, error) {
+	if object == nil {
+		return finding{reason: superfluous}, nil
+	}
+	if rv.Compare(r.resourceVersion, object.GetResourceVersion()) != rv.Newer {
+		reason, err := v.unequal(r, object)
+		return finding{reason: reason}, err
+	}
+	if before != "" && rv.Compare(before, object.GetResourceVersion()) != rv.Newer {
+		return finding{}, nil
+	}
+	return finding{fmt.Sprintf("the row has resource version %s, newer than the object's %s", r.resourceVersion, object.GetResourceVersion()), r.resourceVersion}, nil
+}
+
+// unequal says in what a row differs from an object that is not older, empty for nothing.
+func (v *verification) unequal(r row, object *unstructured.Unstructured) (string, error) {
 	switch {
-	case object == nil:
-		return superfluous, nil
-	case rv.Compare(r.resourceVersion, object.GetResourceVersion()) == rv.Newer:
-		return "", nil
 	case r.resourceVersion != object.GetResourceVersion():
 		return fmt.Sprintf("the row has resource version %s, the object %s", r.resourceVersion, object.GetResourceVersion()), nil
 	case r.uid != string(object.GetUID()):
@@ -214,14 +246,19 @@ func (v *verification) differs(r row, object *unstructured.Unstructured) (string
 	return fmt.Sprintf("the row has %s, the object is %s", has, is), nil
 }
 
-// findSuperfluous notes the rows of objects that the cluster does not have, unless they are newer
-// than its list.
+// findSuperfluous notes the rows of objects that the list of the cluster does not have. Those that are
+// newer than the list may be of objects that were created since.
 func (v *verification) findSuperfluous(ctx context.Context) error {
 	return v.place.sink.db.Versions(ctx, v.place.at, func(r row) error {
 		v.report.Rows++
 		name := cache.ObjectName{Namespace: r.namespace, Name: r.name}
-		if _, listed := v.listed[maphash.Comparable(v.seed, name)]; !listed && rv.Compare(r.resourceVersion, v.version) != rv.Newer && len(v.different) <= MaxDifferences {
-			v.different[name] = superfluous
+		_, listed := v.listed[maphash.Comparable(v.seed, name)]
+		switch {
+		case listed:
+		case rv.Compare(r.resourceVersion, v.version) == rv.Newer:
+			v.ahead[name] = finding{superfluous, r.resourceVersion}
+		case len(v.different) <= MaxDifferences:
+			v.different[name] = finding{reason: superfluous}
 		}
 		return nil
 	})
@@ -245,5 +282,5 @@ func (v *verification) lookAt(ctx context.Context, name cache.ObjectName) error 
 	if len(objects) == 0 {
 		objects[name] = nil
 	}
-	return v.compare(ctx, objects)
+	return v.compare(ctx, objects, v.different)
 }

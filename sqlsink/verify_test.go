@@ -39,7 +39,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 			`UPDATE objects SET resource_version = '1' WHERE name = 'pod-2'`,
 			`UPDATE objects SET uid = 'another' WHERE name = 'pod-3'`,
 			`UPDATE objects SET object = '{"a":1}' WHERE name = 'pod-4'`,
-			`UPDATE objects SET resource_version = '999999' WHERE name = 'pod-5'`, // newer than the list
+			`UPDATE objects SET resource_version = '999999' WHERE name = 'pod-5'`, // a state that the cluster has lost
 			`UPDATE objects SET name = 'gone', resource_version = '1' WHERE name = 'pod-6'`,
 		}
 		if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
@@ -63,6 +63,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 			"ns/pod-2: the row has resource ver",
 			"ns/pod-3: the row has UID another,",
 			`ns/pod-4: the row has {"a":1}, the`,
+			"ns/pod-5: the row has resource ver",
 			"ns/pod-6: there is no row",
 		}, found)
 
@@ -124,15 +125,73 @@ func TestVerifyEnds(t *testing.T) {
 	})
 }
 
-// A row that is newer than the list of a cluster without objects does not differ from it.
+// A row of an object that the cluster does not have differs from it, although it is newer than the
+// list: the cluster, asked by its name, has lost it.
 func TestVerifyOfAnEmptyList(t *testing.T) {
 	overBoth(t, func(t *testing.T, address string) {
 		here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
 		require.NoError(t, write(t.Context(), here, put("a", "101"), put("b", "99")))
 		report, err := here.Verify(t.Context(), &pagesOf{pages: 1}, sqlsink.VerifyOptions{Patience: time.Millisecond})
 		require.NoError(t, err)
-		require.Equal(t, sqlsink.VerifyReport{Rows: 2, Differences: []sqlsink.Difference{{Key: "ns/b", Reason: "there is no object"}}}, report)
+		require.Equal(t, sqlsink.VerifyReport{Rows: 2, Differences: []sqlsink.Difference{
+			{Key: "ns/a", Reason: "there is no object"}, {Key: "ns/b", Reason: "there is no object"}}}, report)
 	})
+}
+
+// Rows that are newer than a list because the objects change, or are created, meanwhile do not differ,
+// although they are newer again whenever they are read.
+func TestVerifyOfObjectsThatChangeMeanwhile(t *testing.T) {
+	overBoth(t, func(t *testing.T, address string) {
+		here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+		busy := &busyList{t: t, at: here, version: 100}
+		report, err := here.Verify(t.Context(), busy, sqlsink.VerifyOptions{Patience: time.Nanosecond})
+		require.NoError(t, err)
+		require.Equal(t, sqlsink.VerifyReport{Objects: 1, Rows: 2}, report)
+	})
+}
+
+// busyList lists the objects of a cluster that writes both anew before the answer is there.
+type busyList struct {
+	t       *testing.T
+	at      sqlsink.Place
+	version int
+}
+
+func (b *busyList) List(options metav1.ListOptions) (runtime.Object, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetResourceVersion(fmt.Sprint(b.version))
+	for _, name := range []string{"old", "new"} {
+		if options.FieldSelector == "" && name == "old" || strings.Contains(options.FieldSelector, name) {
+			list.Items = append(list.Items, *put(name, fmt.Sprint(b.version)).Object.(*unstructured.Unstructured))
+		}
+	}
+	b.version++
+	newer := fmt.Sprint(b.version)
+	require.NoError(b.t, write(b.t.Context(), b.at, put("old", newer), put("new", newer)))
+	return list, nil
+}
+
+// The comparison takes as long as there are rows, also before the table is analyzed for the first time.
+func TestVerifyBeforeTheFirstAnalyze(t *testing.T) {
+	t.Parallel()
+	address := postgresAddress(t)
+	here := opened(t, sqlsink.Config{Address: address}).Place("here", pods)
+	psql(t, address, `ALTER TABLE objects SET (autovacuum_enabled = off)`)
+	all := &pagesOf{pages: 20, size: 500}
+	for page := range 20 {
+		var events []informer.Event
+		for i := range 500 {
+			events = append(events, put(fmt.Sprint(page, "-", i), "10"))
+		}
+		require.NoError(t, write(t.Context(), here, events...))
+	}
+	began := time.Now()
+	report, err := here.Verify(t.Context(), all, sqlsink.VerifyOptions{})
+	require.NoError(t, err)
+	require.Empty(t, report.Differences)
+	require.Equal(t, 10_000, report.Rows)
+	t.Log("took", time.Since(began))
+	require.Less(t, time.Since(began), 5*time.Second)
 }
 
 // pagesOf lists objects that have no rows.

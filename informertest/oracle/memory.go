@@ -457,7 +457,7 @@ func (m *memory) end(n int, a answer) {
 	}
 	delete(m.under, a.number)
 	batch := m.h.batch(first)
-	failed, whom := refusedOf(batch, a.err)
+	failed, delayed, whom := refusedOf(batch, a.err)
 	for i := range batch {
 		t := &batch[i]
 		k := &m.keys[t.key]
@@ -474,8 +474,10 @@ func (m *memory) end(n int, a answer) {
 			m.release(t.key, t.record)
 		case errors.Is(a.err, ErrPanic):
 			k.together = []string{t.Key}
+		case slices.Contains(delayed, t.Key):
+			k.together = nil // it comes with others that were delayed
 		case whom == blame.Named:
-			k.together = failed
+			k.together = slices.DeleteFunc(slices.Clone(failed), func(key string) bool { return slices.Contains(delayed, key) })
 		default:
 			if k.failures++; !k.mayComeIn(failed) {
 				k.together = failed
@@ -485,15 +487,19 @@ func (m *memory) end(n int, a answer) {
 }
 
 // refusedOf returns the keys of the events of a batch that a call with that result has not
-// acknowledged.
-func refusedOf(batch []telling, err error) (keys []string, whom blame.Blame) {
+// acknowledged, and those among them that come later because they are not at fault.
+func refusedOf(batch []telling, err error) (keys, delayed []string, whom blame.Blame) {
 	whom, failed, _ := blame.Of(err, len(batch))
 	for i, t := range batch {
-		if whom != blame.Nobody && (whom != blame.Named || failed[i] != nil) {
-			keys = append(keys, t.Key)
+		if whom == blame.Nobody || failed != nil && failed[i].Err == nil {
+			continue
+		}
+		keys = append(keys, t.Key)
+		if failed != nil && failed[i].Later {
+			delayed = append(delayed, t.Key)
 		}
 	}
-	return keys, whom
+	return keys, delayed, whom
 }
 
 // inParts is after how many failures a batch may come in parts.

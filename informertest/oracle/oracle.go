@@ -60,8 +60,8 @@ type Options struct {
 	// have no InformerConfig.MaxAttempts.
 	Panics int
 	// Refusals, unless it is zero, is how many calls have to fail for a key by itself in a run, of it
-	// alone or with FailedEvents that name it, since the last one that acknowledged it, before the
-	// informer may give it up: InformerConfig.MaxAttempts. With Panics as well, either is enough.
+	// alone or with FailedEvents that name it and not as Later, since the last one that acknowledged
+	// it, before the informer may give it up: InformerConfig.MaxAttempts. With Panics as well, either is enough.
 	// Default of both: when it gives up is not judged.
 	Refusals int
 	// UpdatesReplace says that an object which took the place of another one of its

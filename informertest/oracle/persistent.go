@@ -94,8 +94,9 @@ func checkPersistent(j *judge) {
 			whom, named, _ := blame.Of(w.err, len(events))
 			for i, e := range events {
 				switch {
-				case whom == blame.Nobody, whom == blame.Named && named[i] == nil:
+				case whom == blame.Nobody, named != nil && named[i].Err == nil:
 					failed[e.Key] = failed[e.Key].acknowledge(e)
+				case named != nil && named[i].Later: // it is not at fault
 				default:
 					failed[e.Key] = failed[e.Key].refuse(errors.Is(w.err, ErrPanic), len(events) == 1 || whom == blame.Named)
 				}

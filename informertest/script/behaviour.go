@@ -135,7 +135,7 @@ func (h handler) someOf(events []informer.Event, err error) (failed informer.Fai
 	first := h.dice.n(len(events))
 	for i := range events {
 		if i == first || h.dice.one(4) {
-			failed = append(failed, informer.FailedEvent{Index: i, Err: err})
+			failed = append(failed, informer.FailedEvent{Index: i, Err: err, Later: h.dice.one(3)})
 		}
 	}
 	return failed

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/report"
@@ -22,18 +23,23 @@ const (
 	Panicked
 	// Named: FailedEvents name the events.
 	Named
+	// Delayed: FailedEvents name all events, and each as one that is not at fault. Nothing was taken in.
+	Delayed
 )
 
 // Of returns whom an error is about that a BatchHandler has returned for so many events. If events
-// are named, failed has for each its error, nil for one that is not named. The error that it returns
-// is err, or says what is wrong with the FailedEvents in it.
-func Of(err error, events int) (whom Blame, failed []error, _ error) {
+// are named, failed has one for each, whose Err is nil for one that is not named. The error that it
+// returns is err, or says what is wrong with the FailedEvents in it.
+func Of(err error, events int) (whom Blame, failed []api.FailedEvent, _ error) {
 	if err == nil {
 		return Nobody, nil, nil
 	}
 	if named, ok := find(err); ok {
 		failed, wrong := mark(named, events)
-		if wrong == nil {
+		switch {
+		case wrong == nil && !slices.ContainsFunc(failed, func(event api.FailedEvent) bool { return !event.Later }):
+			return Delayed, failed, err
+		case wrong == nil:
 			return Named, failed, err
 		}
 		return Unknown, nil, fmt.Errorf("FailedEvents for %d events %w, so that none is acknowledged: %s", events, wrong, err.Error())
@@ -66,19 +72,20 @@ var errNoneNamed = errors.New("name none")
 // errNoReason is the error of an event that is named without one.
 var errNoReason = errors.New("the handler gave no reason")
 
-func mark(named api.FailedEvents, events int) (failed []error, wrong error) {
+func mark(named api.FailedEvents, events int) (failed []api.FailedEvent, wrong error) {
 	if len(named) == 0 {
 		return nil, errNoneNamed
 	}
-	failed = make([]error, events)
+	failed = make([]api.FailedEvent, events)
 	for _, event := range named {
 		switch i := event.Index; {
 		case i < 0 || i >= events:
 			return nil, fmt.Errorf("name event %d", i)
-		case failed[i] != nil:
+		case failed[i].Err != nil:
 			return nil, fmt.Errorf("name event %d twice", i)
 		default:
-			failed[i] = cmp.Or(event.Err, errNoReason)
+			event.Err = cmp.Or(event.Err, errNoReason)
+			failed[i] = event
 		}
 	}
 	return failed, nil

@@ -35,7 +35,7 @@ type Entry struct {
 	// replaced has failed.
 	Failure *Failure
 
-	// batch is a number of those that were postponed together, 0 for none.
+	// batch is a number of those that were postponed together, 0 for none. See delayedBatch.
 	batch uint64
 
 	// stage says where the entry is; it is in the ready line, the parked heap,

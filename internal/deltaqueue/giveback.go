@@ -120,16 +120,32 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	due := time.Now().Add(delay)
 	batch := q.parking.newBatch()
 	for _, e := range entries {
-		q.failedLocked(e)
-		q.returnLocked(e)
-		e.Attempts++
 		if panicked {
 			e.Panics++
 			batch = q.parking.newBatch()
 		}
-		e.batch = batch
-		q.parkLocked(e, postponed, due)
+		q.postponeLocked(e, due, batch)
 	}
+}
+
+// Delay is Postpone for entries that are not at fault. They are taken again together with others that
+// were delayed, and with no others: they wait for a part of the destination that the others can do
+// without.
+func (q *Queue) Delay(entries []*Entry, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	due := time.Now().Add(delay)
+	for _, e := range entries {
+		q.postponeLocked(e, due, delayedBatch)
+	}
+}
+
+func (q *Queue) postponeLocked(e *Entry, due time.Time, batch uint64) {
+	q.failedLocked(e)
+	q.returnLocked(e)
+	e.Attempts++
+	e.batch = batch
+	q.parkLocked(e, postponed, due)
 }
 
 // failedLocked notes that the consumer has failed for an entry, to which nothing was added since it

@@ -2,6 +2,7 @@ package deltaqueue
 
 import (
 	"container/heap"
+	"math"
 	"time"
 )
 
@@ -14,6 +15,9 @@ type parking struct {
 	// the entries that were parked.
 	batches, turns uint64
 }
+
+// delayedBatch is the number of the batch of all entries that were delayed.
+const delayedBatch = math.MaxUint64
 
 func (p *parking) newBatch() uint64 {
 	p.batches++

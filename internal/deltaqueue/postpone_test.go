@@ -243,3 +243,22 @@ func TestLeaveWhileSomethingIsParked(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// Entries that were delayed at different moments are taken together when they are due, and with no
+// others.
+func TestDelayedEntriesComeTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"))
+		q.Delay(takeBatch(t, q, 2), 2*time.Second)
+		time.Sleep(time.Second)
+		q.Delay(takeBatch(t, q, 1), time.Second)
+		put(t, q, delta(cache.Updated, "a", "4"), delta(cache.Added, "d", "5"))
+		require.Equal(t, []string{"d"}, keysOf(takeBatch(t, q, 9)), "the others wait, whatever comes")
+		time.Sleep(time.Minute)
+		delayed := takeBatch(t, q, 9)
+		require.Equal(t, []string{"a", "b", "c"}, keysOf(delayed))
+		require.Equal(t, "4", delayed[0].Version.ResourceVersion)
+		require.Equal(t, 1, delayed[0].Attempts)
+	})
+}

@@ -28,7 +28,7 @@ func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 // their order, and waits for the first. What was postponed together is taken together,
 // and without others. The error is that of ctx, or, for a consumer
 // that was hired, ErrIdle. Each entry must be given back with Done, Drop, Skip,
-// Advance, Retry or Postpone.
+// Advance, Retry, Postpone or Delay.
 func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

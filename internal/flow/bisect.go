@@ -57,15 +57,21 @@ func (t *trial) bisect(ctx context.Context) {
 func (t *trial) probe(ctx context.Context) (rest []Sent) {
 	last, half := len(t.batch)-1, len(t.batch)/2
 	inwards := t.batch[0].Entry.Ambiguous / bisectEvery % (last - half + 1)
+	rest = t.batch
 	for _, at := range []int{min(inwards, half-1), last - inwards} {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if t.call(ctx, t.batch[at:at+1]) != blame.Unknown {
-			probed := t.batch[at]
-			copy(t.batch[1:], t.batch[:at])
-			t.batch[0] = probed
-			return t.batch[1:]
+		whom := t.call(ctx, t.batch[at:at+1])
+		if whom == blame.Unknown {
+			continue
+		}
+		probed, before := t.batch[at], len(t.batch)-len(rest)
+		copy(t.batch[before+1:], t.batch[before:at])
+		t.batch[before] = probed
+		rest = rest[1:]
+		if whom != blame.Delayed {
+			return rest
 		}
 	}
 	return nil
@@ -79,14 +85,16 @@ func (t *trial) try(ctx context.Context, part []Sent, failing *[][]Sent) (taken 
 		return false
 	}
 	whom := t.call(ctx, part)
-	if whom != blame.Unknown {
+	switch whom {
+	case blame.Unknown:
+		if len(part) > 1 {
+			*failing = append(*failing, part)
+		}
+	case blame.Delayed:
+	default:
 		t.succeeded = time.Now()
-		return whom == blame.Nobody
 	}
-	if len(part) > 1 {
-		*failing = append(*failing, part)
-	}
-	return false
+	return whom == blame.Nobody
 }
 
 // gather opens the events that have failed by themselves, if there are many, or if others are open.

@@ -26,6 +26,8 @@ type trial struct {
 	taken bool
 	// named are the events that FailedEvents have named, those of each call together.
 	named [][]Sent
+	// later are the events that FailedEvents have named as not being at fault.
+	later []delayed
 	// succeeded is when a part of the batch was last taken in, or the first one is tried.
 	succeeded time.Time
 }
@@ -36,7 +38,7 @@ type fate int
 const (
 	// open: it is tried again, together with all others that are open.
 	open fate = iota
-	// settled: it was given back, or is in trial.named.
+	// settled: it was given back, or is in trial.named or trial.later.
 	settled
 	// alone: it has failed by itself. It is tried again by itself, if there are not many of these.
 	alone
@@ -76,28 +78,31 @@ func (t *trial) call(ctx context.Context, part []Sent) blame.Blame {
 	if whom == blame.Unknown && ctx.Err() == nil {
 		t.flow.noteRefused(part)
 	}
-	var refused []Sent
+	var refused, named []Sent
 	var dying []*Sent
 	for i := range part {
-		s, cause := &part[i], err
-		if whom == blame.Named {
-			cause = failed[i]
+		s, event := &part[i], api.FailedEvent{Err: err}
+		if failed != nil {
+			event = failed[i]
 		}
 		switch {
-		case whom == blame.Nobody || cause == nil:
+		case event.Err == nil:
 			if s.Type != api.Synced { // for which the handler may have nothing to write
 				t.flow.noteTaken(number)
 			}
 			t.take(s)
-		case t.refuse(ctx, s, whom, len(part), cause):
+			continue
+		case event.Later:
+			t.delay(s, event.After)
+		case t.refuse(ctx, s, whom, len(part), event.Err):
 			dying = append(dying, s)
-		default:
-			refused = append(refused, *s)
+			continue
+		case whom == blame.Named:
+			named = append(named, *s)
 		}
+		refused = append(refused, *s)
 	}
-	if whom == blame.Named {
-		t.named = append(t.named, refused)
-	}
+	t.named = append(t.named, named)
 	if len(refused) > 0 && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) { // the end of ctx is no failure of the handler
 		t.report(refused, err)
 	}
@@ -214,6 +219,7 @@ func (t *trial) giveBack(ctx context.Context) {
 	for _, sent := range t.named {
 		t.postpone(sent, false)
 	}
+	t.postponeDelayed()
 	t.gather()
 	var rest []Sent
 	for _, s := range t.batch {

@@ -22,6 +22,8 @@ type feed struct {
 	to     informer.BatchHandler
 	outage *outage
 	began  time.Time
+	// triedGone belongs to redeliverGone.
+	triedGone bool
 
 	mu      sync.Mutex
 	counts  display.Counts
@@ -50,7 +52,7 @@ func (f *feed) count(events []informer.Event, refused informer.FailedEvents) (li
 			f.counts.Add(e)
 			continue
 		}
-		if !slices.Contains(f.refused, e.Key) && len(f.refused) < maxRefused {
+		if !refused[0].Later && !slices.Contains(f.refused, e.Key) && len(f.refused) < maxRefused { // the outage tells what comes later
 			f.refused = append(f.refused, e.Key)
 			lines = append(lines, fmt.Sprintf("%s: %s is refused: %v", placeOf(f.target), e.Key, refused[0].Err))
 		}

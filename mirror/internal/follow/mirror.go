@@ -59,6 +59,8 @@ type Mirror struct {
 	last    atomic.Pointer[[]display.Row] // after the end
 	// removals are the goroutines that wait for the informers of removed clusters.
 	removals sync.WaitGroup
+	// redelivering is held while rows are tried again: an informer has one redelivery at a time.
+	redelivering sync.Mutex
 
 	mu       sync.Mutex
 	feeds    map[fleet.Target]*feed // see feed.target
@@ -165,6 +167,7 @@ func (m *Mirror) Run(ctx context.Context, work, during func(context.Context) err
 		defer cancel()
 		failed = work(working)
 	})
+	others.Go(func() { m.redeliverGone(ctx) })
 	for _, run := range beside {
 		others.Go(func() { run(ctx) })
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,14 +51,34 @@ func (o *outage) note(ctx context.Context, of fleet.Target, events []informer.Ev
 func (o *outage) judge(ctx context.Context, of fleet.Target, events []informer.Event, err error) (line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	later, others, why := split(events, err)
 	switch {
 	case errors.As(err, new(*sqlsink.UnusableError)): // the run ends with it
 		return ""
+	case later != nil:
+		o.writtenLocked(of, others)
+		return o.failedLocked(ctx, of, later, why)
 	case err == nil, errors.As(err, new(informer.FailedEvents)), errors.Is(err, shards.ErrStaleEpoch): // it is for another replica to write then
 		return o.writtenLocked(of, events)
 	default:
 		return o.failedLocked(ctx, of, events, err)
 	}
+}
+
+// split returns the events that the database does not write now, and why, and the others. There are
+// none of the former unless FailedEvents name them.
+func split(events []informer.Event, err error) (later, others []informer.Event, why error) {
+	var failed informer.FailedEvents
+	errors.As(err, &failed)
+	for i, e := range events {
+		at := slices.IndexFunc(failed, func(f informer.FailedEvent) bool { return f.Index == i && f.Later })
+		if at < 0 {
+			others = append(others, e)
+			continue
+		}
+		later, why = append(later, e), failed[at].Err
+	}
+	return later, others, why
 }
 
 // failedLocked notes what was not written. It says nothing once the context has ended: unwritten

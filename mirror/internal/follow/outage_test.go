@@ -127,3 +127,23 @@ func TestLastCheckpointIsGivenUp(t *testing.T) {
 		require.Empty(t, told.lines)
 	})
 }
+
+// A row that comes later is missing until it is written, and is not said to be refused. The others of
+// its batch are written.
+func TestRowThatComesLaterIsNotRefused(t *testing.T) {
+	var told said
+	o, to := newOutage("store", told.say), &outOfOrder{}
+	f := newFeedOf("here", to, o)
+	locked := errors.New("locked")
+	to.err = informer.FailedEvents{{Index: 0, Err: locked, Later: true}, {Index: 1, Err: errors.New("too long")}}
+	require.Error(t, f.OnBatch(t.Context(), keys("a", "b", "c")))
+	require.EqualError(t, o.unwritten(), "store: 1 changes are not written, the next start fetches them again: locked")
+	require.EqualValues(t, 1, f.Counts().Handled())
+	to.err = nil
+	require.NoError(t, f.OnBatch(t.Context(), keys("a")))
+	require.NoError(t, o.unwritten())
+	require.Len(t, told.lines, 3)
+	require.Equal(t, "store: cannot write: locked; the informers wait while it is tried again", told.lines[0])
+	require.Contains(t, told.lines[1], "b is refused: too long")
+	require.Contains(t, told.lines[2], "store: writing again, after ")
+}

@@ -90,8 +90,7 @@ func (m *Mirror) resourceRows() (rows []display.Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, i := range running {
-		key := i.Member.(*factory.Member).Key()
-		f := m.feeds[fleet.Target{Unit: fleet.Unit{Cluster: key.Cluster, Group: key.Variant, Shard: key.Shard}, Resource: key.Resource}]
+		f := m.feeds[targetOf(i.Member.(*factory.Member).Key())]
 		if f != nil && !i.Foreign { // which has ended
 			rows = append(rows, m.rowLocked(f, i.Status()))
 		}

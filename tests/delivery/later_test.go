@@ -1,0 +1,152 @@
+package delivery_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+var errBusy = errors.New("429: the item is rejected")
+
+// busyFor returns FailedEvents that put off the events of a batch for which busy returns true, nil if
+// there are none.
+func busyFor(batch []string, after time.Duration, busy func(event string) bool) error {
+	var failed informer.FailedEvents
+	for i, event := range batch {
+		if busy(event) {
+			failed = append(failed, informer.FailedEvent{Index: i, Err: errBusy, Later: true, After: after})
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return failed
+}
+
+// A bulk request whose items are answered with 429 at random takes all objects in, in few calls, and
+// no object becomes a dead letter.
+func TestItemsThatAreBusyAtRandomMakeNoDeadLetters(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		dice := rand.New(rand.NewPCG(7, 7))
+		calls := 0
+		b := harness.Batches{See: busy, Fail: func(batch []string) error {
+			calls++
+			return busyFor(batch, 0, func(string) bool { return dice.IntN(10) < 3 })
+		}}
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
+		began := calls
+		together(w, func() { w.CreatePods(harness.Keys(300)...) })
+		harness.Sleep(time.Minute)
+		require.Empty(t, i.DeadLetters())
+		require.Zero(t, i.Status().Queued)
+		require.LessOrEqual(t, calls-began, 15, "each call takes in most of what is left")
+		w.RequireState(&b.Recorder)
+	})
+}
+
+// An event that comes later holds up no other one, is never a dead letter, and is not blamed for what
+// fails after it.
+func TestEventThatComesLaterIsNoDeadLetter(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		locked, down := true, false
+		var alone []time.Time
+		b := harness.Batches{See: busy, Fail: func(batch []string) error {
+			if down {
+				return errors.New("connection refused")
+			}
+			if len(batch) == 1 && strings.Contains(batch[0], "a/2") {
+				alone = append(alone, time.Now())
+			}
+			return busyFor(batch, 0, func(event string) bool { return locked && strings.Contains(event, "a/2") })
+		}}
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		require.Equal(t, 1, i.Status().Queued)
+		time.Sleep(20 * time.Minute)
+		require.Empty(t, i.DeadLetters())
+		require.Less(t, len(alone), 80, "the pauses grow")
+		w.CreatePods("a/4")
+		synctest.Wait()
+		require.Equal(t, 1, i.Status().Queued, "the new one does not wait for it")
+		require.Equal(t, informer.ReasonHandlerFailing, i.Status().Condition.Reason)
+
+		down = true
+		time.Sleep(10 * time.Minute)
+		require.Empty(t, i.DeadLetters(), "the destination is away for less than an outage")
+		down, locked = false, false
+		harness.Sleep(time.Minute)
+		w.RequireState(&b.Recorder)
+		require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
+	})
+}
+
+// An event comes again when the destination says, in its newest state. Others that FailedEvents name
+// come after the usual pauses.
+func TestEventComesLaterWhenTheDestinationSays(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		var tried [][]string
+		var at []time.Time
+		b := harness.Batches{See: busy, Fail: func(batch []string) error {
+			if tried, at = append(tried, batch), append(at, time.Now()); len(tried) == 2 {
+				return informer.FailedEvents{
+					{Index: 0, Err: errBusy, Later: true, After: time.Minute},
+					{Index: 1, Err: errPoison, After: time.Hour},
+					{Index: 2, Err: errBusy, Later: true, After: 24 * time.Hour},
+					{Index: 3, Err: errBusy, Later: true, After: -time.Hour},
+				}
+			}
+			return nil
+		}}
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3", "a/4", "a/5") })
+		w.UpdatePod("a/1", "newer")
+		harness.Sleep(2 * time.Hour)
+		require.Len(t, tried, 6)
+		require.ElementsMatch(t, [][]string{{"add a/2"}, {"add a/4"}}, tried[2:4])
+		require.Equal(t, [][]string{{"add a/1"}, {"add a/3"}}, tried[4:])
+		require.Less(t, at[3].Sub(at[1]), time.Second)
+		require.GreaterOrEqual(t, at[4].Sub(at[1]), time.Minute)
+		require.Less(t, at[4].Sub(at[1]), 2*time.Minute)
+		require.GreaterOrEqual(t, at[5].Sub(at[1]), time.Hour)
+		require.Zero(t, i.Status().Queued)
+		w.RequireState(&b.Recorder)
+	})
+}
+
+// A batch that fails as a whole is not tried in parts where each event alone is to come later.
+func TestPartsThatComeLaterAreNotTakenIn(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		well := true
+		var sizes []int
+		b := harness.Batches{See: busy, Fail: func(batch []string) error {
+			sizes = append(sizes, len(batch))
+			switch {
+			case well, strings.Contains(batch[0], "z/busy"):
+				return nil
+			case len(batch) > 1:
+				return errors.New("the disk is full")
+			}
+			return busyFor(batch, 0, func(string) bool { return true })
+		}}
+		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
+		began := len(sizes)
+		well = false
+		together(w, func() { w.CreatePods(harness.Keys(100)...) })
+		time.Sleep(time.Second)
+		require.Equal(t, []int{1, 100, 100, 100, 1, 1}, sizes[began:][:6])
+		time.Sleep(time.Hour)
+		require.Empty(t, i.DeadLetters())
+		well = true
+		harness.Sleep(time.Minute)
+		w.RequireState(&b.Recorder)
+	})
+}
