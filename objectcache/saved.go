@@ -15,6 +15,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/gotype"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
@@ -37,12 +38,28 @@ func (i *Informer) newSnapshots() *keeper.Snapshots {
 		Server:    i.setup.Server,
 		Cluster:   &i.setup.Cluster,
 		Report:    &i.setup.Report,
-	}, saved{i}, map[string]string{
-		"type":  typeName(i.store.goType),
-		"kind":  kindOf(i.example),
-		"keep":  fieldList(i.options.Keep),
-		"prune": fieldList(i.options.Prune),
-	})
+	}, saved{i}, i.settings)
+}
+
+// settings are what a snapshot must have been saved with, known when the informer has started.
+func (i *Informer) settings() map[string]string {
+	return map[string]string{
+		"type":   typeName(i.store.goType),
+		"fields": i.encodedFields(),
+		"kind":   kindOf(i.example),
+		"keep":   fieldList(i.options.Keep),
+		"prune":  fieldList(i.options.Prune),
+	}
+}
+
+// encodedFields identifies the fields that objects are encoded with. It is empty where objects are kept as
+// the server has sent them, with fields that their type does not have.
+func (i *Informer) encodedFields() string {
+	t := i.store.goType
+	if t == unstructuredType || i.setup.Resource != nil && i.into.intake.Transform == nil {
+		return ""
+	}
+	return gotype.Fingerprint(t.Elem())
 }
 
 // kindOf returns the kind that an example says. Objects that are kept take it over, or are of that
