@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -272,11 +271,6 @@ func (c *objectCache) toRead(ctx context.Context, k *kind, name string) (*member
 		return nil, &cache.ErrCacheNotStarted{}
 	}
 	return m, m.waitSynced(ctx)
-}
-
-// notSynced is the error of a wait that its context ended.
-func notSynced(k *kind) error {
-	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", k.example), 0)
 }
 
 // itemKind is the kind of the items of a list.

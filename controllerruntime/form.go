@@ -51,6 +51,16 @@ func (f form) example(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (runt
 	return obj, nil
 }
 
+// checkList returns the error of a kind that the scheme has no list for, as controller-runtime does. Such
+// kinds are those of requests, as a Binding is: no server lists them.
+func (f form) checkList(gvk schema.GroupVersionKind, scheme *runtime.Scheme) error {
+	if f != typed {
+		return nil
+	}
+	_, err := scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	return err
+}
+
 // fields returns those of the fields to keep that objects of the form can have. The type of typed
 // objects is checked by their informer.
 func (f form) fields(keep []string) (has []string) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +47,9 @@ func (c *objectCache) newKind(key kindKey) (*kind, error) {
 	}
 	mapping, err := c.mapper.RESTMapping(key.gvk.GroupKind(), key.gvk.Version)
 	if err != nil {
+		return nil, err
+	}
+	if err := key.form.checkList(key.gvk, c.scheme); err != nil {
 		return nil, err
 	}
 	scope := mapping.Scope.Name()
@@ -168,7 +172,7 @@ func (m *member) waitSynced(ctx context.Context) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return notSynced(m.kind)
+		return m.notSynced()
 	}
 	if m.informer.HasSynced() { // it may have ended since, and a select picks at random
 		m.ready.Store(true)
@@ -179,10 +183,20 @@ func (m *member) waitSynced(ctx context.Context) error {
 		m.ready.Store(true)
 		return nil
 	case <-ctx.Done():
-		return notSynced(m.kind)
+		return m.notSynced()
 	case <-m.ended:
 		return fmt.Errorf("the informer of %v ended before it had synced", m.kind.gvk)
 	case <-m.removal.Done():
 		return fmt.Errorf("the informer of %v was removed before it had synced", m.kind.gvk)
 	}
+}
+
+// notSynced is the error of a wait that its context ended. It says what has failed last, such as that
+// the server does not list the kind.
+func (m *member) notSynced() error {
+	text := fmt.Sprintf("failed waiting for %T Informer to sync", m.kind.example)
+	if err := m.informer.Status().LastError; err != nil {
+		text += ": " + err.Error()
+	}
+	return apierrors.NewTimeoutError(text, 0)
 }

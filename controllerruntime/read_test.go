@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	"github.com/rvinformer/informer/controllerruntime"
+	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -265,6 +266,33 @@ func TestReaderWaitsUntilTheInformerHasSynced(t *testing.T) {
 		var pods corev1.PodList
 		require.NoError(t, b.cache.List(t.Context(), &pods))
 		require.Len(t, pods.Items, 1)
+	})
+}
+
+func TestReadOfAKindWithoutListFailsAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.server.AddResource(informertest.Resource{GroupVersionResource: podResource.GroupVersion().WithResource("bindings"), Kind: "Binding", Namespaced: true})
+		b.start(cache.Options{}, controllerruntime.Options{})
+		began := time.Now()
+		err := b.cache.Get(t.Context(), client.ObjectKey{Namespace: "one", Name: "pod-0"}, &corev1.Binding{})
+		require.True(t, runtime.IsNotRegisteredError(err), "%v", err)
+		require.ErrorContains(t, err, `"BindingList"`)
+		_, err = b.cache.GetInformer(t.Context(), &corev1.Binding{})
+		require.True(t, runtime.IsNotRegisteredError(err), "%v", err)
+		require.Zero(t, time.Since(began))
+	})
+}
+
+func TestWaitSaysThatTheServerListsNoSuchKind(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		defer b.inject("list,watch,watch-list 405")()
+		b.start(cache.Options{}, controllerruntime.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		err := b.cache.List(ctx, &corev1.PodList{})
+		require.True(t, apierrors.IsTimeout(err), "%v", err)
+		require.ErrorContains(t, err, "failed waiting for *v1.Pod Informer to sync: ")
+		require.ErrorContains(t, err, "405")
 	})
 }
 

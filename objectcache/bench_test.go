@@ -187,3 +187,24 @@ func BenchmarkFirstList(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkUnchangedList reads lists off the wire that show what the stores have.
+func BenchmarkUnchangedList(b *testing.B) {
+	const n = 5000
+	for _, kind := range []struct {
+		name    string
+		format  wire.Format
+		example apiruntime.Object
+	}{{"pod", wire.Protobuf, &corev1.Pod{}}, {"custom", wire.JSON, nil}} {
+		b.Run(kind.name, func(b *testing.B) {
+			text := body(b, kind.format, n, 0)
+			s := objectcache.NewStore(kind.example, byNamespaceOnly, objectcache.StoreOptions{})
+			list(b, s, kind.format, text, kind.example)
+			b.ReportAllocs()
+			for b.Loop() {
+				require.Zero(b, list(b, s, kind.format, text, kind.example))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/object")
+		})
+	}
+}

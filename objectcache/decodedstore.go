@@ -32,6 +32,9 @@ type decodedStore struct {
 	// writing is held by whoever changes the store.
 	writing sync.Mutex
 	live    atomic.Int64
+	// sums have the checksums of what the objects were read as, where they are known. They belong to
+	// the holder of writing.
+	sums map[runtime.Object]uint32
 }
 
 func newDecodedStore(example runtime.Object, indexers cache.Indexers, opts ...cache.StoreOption) *decodedStore {
@@ -40,7 +43,7 @@ func newDecodedStore(example runtime.Object, indexers cache.Indexers, opts ...ca
 		own[name] = f
 	}
 	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, own, opts...)
-	s := &decodedStore{Indexer: indexer, transactions: indexer.(cache.TransactionStore)}
+	s := &decodedStore{Indexer: indexer, transactions: indexer.(cache.TransactionStore), sums: map[runtime.Object]uint32{}}
 	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
 		s.kind = partial.GroupVersionKind()
 	}
@@ -74,6 +77,7 @@ func (s *decodedStore) change(change func() error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	defer func() { s.live.Store(int64(len(s.ListKeys()))) }()
+	clear(s.sums) // it is not known which objects stay
 	return change()
 }
 
@@ -157,6 +161,7 @@ func (s *decodedStore) put(e encoded) change {
 	if old == nil {
 		s.live.Add(1)
 	}
+	s.noteSum(old, e.object, e.sum)
 	return change{old: storedObject(old), new: storedObject(e.object)}
 }
 
@@ -168,7 +173,16 @@ func (s *decodedStore) remove(key string) change {
 		_ = s.Indexer.Delete(cache.ExplicitKey(key))
 		s.live.Add(-1)
 	}
+	s.noteSum(old, nil, 0)
 	return change{old: storedObject(old)}
+}
+
+// noteSum notes the checksum of an object, nil if there is none, that has taken the place of old.
+func (s *decodedStore) noteSum(old, obj runtime.Object, sum uint32) {
+	delete(s.sums, old)
+	if sum != 0 && obj != nil {
+		s.sums[obj] = sum
+	}
 }
 
 func (s *decodedStore) detached(e encoded) Stored { return storedObject(e.object) }
@@ -187,7 +201,7 @@ func (s *decodedStore) all() *batch {
 func (s *decodedStore) shrink() (more bool) { return false }
 
 func (s *decodedStore) begin() generation {
-	return &decodedGeneration{store: s, stays: map[runtime.Object]bool{}, places: map[string]int{}}
+	return &decodedGeneration{store: s, stays: map[runtime.Object]bool{}, places: map[string]int{}, sums: map[runtime.Object]uint32{}}
 }
 
 // decodedGeneration is a generation of a decodedStore.
@@ -200,14 +214,19 @@ type decodedGeneration struct {
 	// their places by their keys.
 	staged []runtime.Object
 	places map[string]int
+	// sums are those of what is staged.
+	sums map[runtime.Object]uint32
 }
 
-func (g *decodedGeneration) show(key string, v keytable.Version) bool {
+func (g *decodedGeneration) show(key string, v keytable.Version, sum uint32) bool {
+	g.store.writing.Lock()
+	defer g.store.writing.Unlock()
 	if place, again := g.places[key]; again { // a page may be read twice
-		return v.SameState(versionOf(g.staged[place]))
+		obj := g.staged[place]
+		return v.SameState(versionOf(obj)) && sum != 0 && g.sums[obj] == sum
 	}
 	obj := g.store.get(key)
-	if !v.SameState(versionOf(obj)) {
+	if obj == nil || !v.SameState(versionOf(obj)) || sum == 0 || g.store.sums[obj] != sum {
 		return false
 	}
 	g.stays[obj] = true
@@ -215,14 +234,24 @@ func (g *decodedGeneration) show(key string, v keytable.Version) bool {
 }
 
 func (g *decodedGeneration) showSame(e encoded) bool {
+	g.store.writing.Lock()
+	defer g.store.writing.Unlock()
 	obj := g.store.get(e.key)
-	return obj != nil && equality.Semantic.DeepEqual(obj, e.object) && g.show(e.key, e.version)
+	if _, again := g.places[e.key]; again || obj == nil || !e.version.SameState(versionOf(obj)) || !equality.Semantic.DeepEqualWithNilDifferentFromEmpty(obj, e.object) {
+		return false
+	}
+	g.store.noteSum(nil, obj, e.sum)
+	g.stays[obj] = true
+	return true
 }
 
 func (g *decodedGeneration) put(e encoded) {
 	g.store.writing.Lock()
 	defer g.store.writing.Unlock()
 	g.store.checkIndexes(e)
+	if e.sum != 0 {
+		g.sums[e.object] = e.sum
+	}
 	if place, again := g.places[e.key]; again {
 		g.staged[place] = e.object
 		return
@@ -270,6 +299,9 @@ func (g *decodedGeneration) end(resourceVersion string, complete bool) iter.Seq[
 	defer s.writing.Unlock()
 	changes := g.changes(complete)
 	s.apply(changes)
+	for _, c := range changes {
+		s.noteSum(c.old, c.new, g.sums[c.new])
+	}
 	s.Bookmark(resourceVersion)
 	return func(yield func(change) bool) {
 		for _, c := range changes {

@@ -22,6 +22,8 @@ type encoded struct {
 	version keytable.Version
 	form    uint8
 	bytes   []byte
+	// sum is the checksum of what was read, see checksum; 0 if it is not known.
+	sum uint32
 	// labels are the text of the labels. Like are objects that this one is probably like: those of
 	// one owner.
 	labels []byte

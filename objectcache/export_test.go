@@ -33,12 +33,42 @@ func (k Kept) Begin() Generation { return Generation{k.begin(), k.objects} }
 func (s *Store) Begin() Generation { return s.Kept().Begin() }
 
 func (g Generation) Show(key, resourceVersion, uid string) bool {
-	return g.show(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)})
+	return g.show(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)}, g.sum(key))
 }
+
+// ShowItem shows an object as it came off the wire.
+func (g Generation) ShowItem(it object.Item) bool { return g.show(it.Key, it.Version, checksum(it)) }
+
+// sum returns the checksum of what is staged or kept of a key. It is set where an object was put
+// decoded.
+func (g Generation) sum(key string) uint32 {
+	switch of := g.generation.(type) {
+	case *encodedGeneration:
+		n := of.store.table.find(key, staged)
+		if n == 0 {
+			n = of.store.table.find(key, live)
+		}
+		if n != 0 {
+			of := of.store.table.slots.at(n)
+			of.sum = max(of.sum, readSum)
+			return of.sum
+		}
+	case *decodedGeneration:
+		if place, again := of.places[key]; again {
+			return of.sums[of.staged[place]]
+		}
+		return of.store.sums[of.store.get(key)]
+	}
+	return 0
+}
+
+// readSum is the checksum of what these tests put decoded.
+const readSum = 1
 
 func (g Generation) Put(obj runtime.Object) error {
 	e, err := g.objects.encodeObject(obj)
 	if err == nil {
+		e.sum = readSum
 		g.put(e)
 	}
 	return err
@@ -51,6 +81,7 @@ func (g Generation) PutItem(it object.Item) error {
 	}
 	e, err := g.objects.encodeItem(it)
 	if err == nil {
+		e.sum = checksum(it)
 		g.put(e)
 	}
 	return err
@@ -92,6 +123,7 @@ func (k Kept) PutObject(obj runtime.Object) (old, new Stored, err error) {
 	if err != nil {
 		return Stored{}, Stored{}, err
 	}
+	e.sum = readSum
 	c := k.put(e)
 	return c.old, c.new, nil
 }

@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -101,6 +102,27 @@ func encode(obj runtime.Object) (form, []byte, error) {
 	}
 	text, err := json.Marshal(obj)
 	return f, text, err
+}
+
+// isSame reports whether bytes of this form are of the same content. Texts of JSON may differ in
+// the order of their fields.
+func (f form) isSame(a, b []byte) bool {
+	if f.protobuf || bytes.Equal(a, b) {
+		return bytes.Equal(a, b)
+	}
+	sortedA, errA := f.sorted(a)
+	sortedB, errB := f.sorted(b)
+	return errA == nil && errB == nil && bytes.Equal(sortedA, sortedB)
+}
+
+// sorted returns a text of JSON as encode writes it.
+func (f form) sorted(text []byte) ([]byte, error) {
+	obj, err := f.decode(text)
+	if err != nil {
+		return nil, err
+	}
+	_, text, err = encode(obj)
+	return text, err
 }
 
 // decode returns a new object.

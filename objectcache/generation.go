@@ -1,7 +1,6 @@
 package objectcache
 
 import (
-	"bytes"
 	"iter"
 	"math"
 	"strings"
@@ -35,16 +34,16 @@ func (s *Store) begin() generation {
 }
 
 // show allocates nothing.
-func (g *encodedGeneration) show(key string, v keytable.Version) bool {
+func (g *encodedGeneration) show(key string, v keytable.Version, sum uint32) bool {
 	s := g.store
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	t := s.table
 	if n := t.find(key, staged); n != 0 { // a page may be read twice
-		return t.isVersion(n, v)
+		return t.isVersion(n, v) && t.isSum(n, sum)
 	}
 	n := t.find(key, live)
-	if n == 0 || !t.isVersion(n, v) {
+	if n == 0 || !t.isVersion(n, v) || !t.isSum(n, sum) {
 		return false
 	}
 	t.slots.at(n).mark = t.generation
@@ -52,16 +51,29 @@ func (g *encodedGeneration) show(key string, v keytable.Version) bool {
 }
 
 func (g *encodedGeneration) showSame(e encoded) bool {
-	kept, ok := g.store.Lookup(e.key)
-	if !ok || kept.form != g.store.forms.get(e.form) {
+	s := g.store
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	t := s.table
+	n := t.find(e.key, live)
+	if n == 0 || t.find(e.key, staged) != 0 || !t.isVersion(n, e.version) || !s.isSame(n, &e) {
 		return false
 	}
-	same := false
-	err := kept.read(func(has []byte) error {
-		same = bytes.Equal(has, e.bytes)
+	of := t.slots.at(n)
+	of.mark, of.sum = t.generation, e.sum
+	return true
+}
+
+// isSame reports whether a slot has the content of e. The caller holds writing.
+func (s *Store) isSame(n uint32, e *encoded) (same bool) {
+	if s.table.slots.at(n).form != e.form {
+		return false
+	}
+	err := s.handle(n).read(func(has []byte) error {
+		same = s.forms.get(e.form).isSame(has, e.bytes)
 		return nil
 	})
-	return err == nil && same && g.show(e.key, e.version)
+	return err == nil && same
 }
 
 func (g *encodedGeneration) put(e encoded) {

@@ -47,11 +47,11 @@ var _, _ objects = (*Store)(nil), (*decodedStore)(nil)
 // generation is one complete pass over the server's set. What differs from what is kept is staged
 // aside, and applied at once at the end, or not at all. Keys and versions may be lent.
 type generation interface {
-	// show reports whether the object is kept in this version. If so, it stays; if not, put or keep
-	// follows.
-	show(key string, v keytable.Version) bool
+	// show reports whether the object is kept in this version, and was read as bytes with this
+	// checksum. If so, it stays; if not, showSame, put or keep follows.
+	show(key string, v keytable.Version, sum uint32) bool
 	// showSame shows an object that is kept in this version if it is the same in everything, and
-	// reports whether it is.
+	// reports whether it is. The checksum of e is remembered then.
 	showSame(e encoded) bool
 	// put stages an object that is new or has changed.
 	put(e encoded)

@@ -72,8 +72,8 @@ type Options struct {
 	SnapshotInterval time.Duration
 
 	// SnapshotSecrets lets a Snapshot have Secrets. Without it, they are refused, metadata only
-	// too: an annotation of kubectl has what was last applied. Metadata whose kind neither the
-	// example nor the ListerWatcher says is refused too. Unstructured ones whose example does not
+	// too: an annotation of kubectl has what was last applied. Metadata and types of the program whose
+	// kind neither the example nor the ListerWatcher says are refused too. Unstructured ones whose example does not
 	// say their kind are found out when they are read; then each save fails with an error that says
 	// so, also if a Transform drops their kind. Fields that Prune drops are never written.
 	SnapshotSecrets bool

@@ -3,12 +3,14 @@ package objectcache_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -146,4 +148,71 @@ func TestObjectsThatReferToThemselvesAreRead(t *testing.T) {
 	}
 	require.NoError(t, s.Add(&charter{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: message{Text: "d", state: newDescriptor(), Open: newDescriptor()}}))
 	require.Len(t, s.List(), 2)
+}
+
+// growing is what types of objects have in common that are declared in functions, and so have no methods of
+// their own. Two of them have the same name, as one type has in two versions of a program.
+type growing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (g *growing) DeepCopyObject() runtime.Object { panic("the test copies nothing") }
+
+var podKind = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+
+func beforeItGrew() runtime.Object {
+	type widget struct{ growing }
+	return &widget{growing{TypeMeta: podKind}}
+}
+
+// afterItGrew returns an object of a type with another field, and how that field is read.
+func afterItGrew() (runtime.Object, func(*objectcache.Store) (string, error)) {
+	type widget struct {
+		growing
+		Spec struct {
+			NodeName string `json:"nodeName"`
+		} `json:"spec"`
+	}
+	return &widget{growing: growing{TypeMeta: podKind}}, func(s *objectcache.Store) (string, error) {
+		into := &widget{}
+		_, err := s.GetInto("a/1", into)
+		return into.Spec.NodeName, err
+	}
+}
+
+// A snapshot lacks the fields that the type of its objects has got since, where they were encoded from it.
+func TestSnapshotOfATypeThatHasGrownIsReplaced(t *testing.T) {
+	same := func(obj interface{}) (interface{}, error) { return obj, nil }
+	for name, c := range map[string]struct {
+		transform cache.TransformFunc
+		lists     int
+	}{"encoded again": {same, 1}, "as the server sent them": {nil, 0}} {
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			created := pod("a/1", "created")
+			require.NoError(t, unstructured.SetNestedField(created.Object, "node-1", "spec", "nodeName"))
+			_, err := w.Create(pods, created)
+			require.NoError(t, err)
+			opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), HotBytes: -1} // nothing is copied
+			run := func(example runtime.Object) (*objectcache.Informer, func()) {
+				i := newInformer(w.lister(), example, opts)
+				if c.transform != nil {
+					require.NoError(t, i.SetTransform(c.transform))
+				}
+				return i, w.run(i)
+			}
+			_, stop := run(beforeItGrew())
+			sleep(time.Second)
+			stop()
+			w.ResetRequests()
+			example, nodeName := afterItGrew()
+			i, stop := run(example)
+			defer stop()
+			sleep(time.Second)
+			require.Equal(t, c.lists, w.lists())
+			read, err := nodeName(i.Store())
+			require.NoError(t, err)
+			require.Equal(t, "node-1", read)
+		})
+	}
 }

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/gotype"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
@@ -38,12 +38,28 @@ func (i *Informer) newSnapshots() *keeper.Snapshots {
 		Server:    i.setup.Server,
 		Cluster:   &i.setup.Cluster,
 		Report:    &i.setup.Report,
-	}, saved{i}, map[string]string{
-		"type":  typeName(i.store.goType),
-		"kind":  kindOf(i.example),
-		"keep":  fieldList(i.options.Keep),
-		"prune": fieldList(i.options.Prune),
-	})
+	}, saved{i}, i.settings)
+}
+
+// settings are what a snapshot must have been saved with, known when the informer has started.
+func (i *Informer) settings() map[string]string {
+	return map[string]string{
+		"type":   typeName(i.store.goType),
+		"fields": i.encodedFields(),
+		"kind":   kindOf(i.example),
+		"keep":   fieldList(i.options.Keep),
+		"prune":  fieldList(i.options.Prune),
+	}
+}
+
+// encodedFields identifies the fields that objects are encoded with. It is empty where objects are kept as
+// the server has sent them, with fields that their type does not have.
+func (i *Informer) encodedFields() string {
+	t := i.store.goType
+	if t == unstructuredType || i.setup.Resource != nil && i.into.intake.Transform == nil {
+		return ""
+	}
+	return gotype.Fingerprint(t.Elem())
 }
 
 // kindOf returns the kind that an example says. Objects that are kept take it over, or are of that
@@ -209,31 +225,40 @@ func (o Options) refusesSecrets() bool { return o.Snapshot != nil && !o.Snapshot
 // checkSecrets returns the error of a Snapshot that would have Secrets, or may have them, as far as
 // the source and the example tell.
 func (o Options) checkSecrets(source *server.Resource, example runtime.Object) error {
-	_, metadata := example.(*metav1.PartialObjectMetadata)
 	switch {
 	case !o.refusesSecrets():
 		return nil
 	case source != nil && source.GroupResource() == secrets:
 		return errSecrets
-	case source == nil && metadata && !saysKind(example):
+	case source == nil && !isLoose(example) && !saysKind(example):
 		return errUnknownKind
 	default:
 		return nil
 	}
 }
 
-// saysKind reports whether an example says the kind of the objects, as its Go type does for most.
+// isLoose reports whether the objects are unstructured, so that each of them may say its kind.
+func isLoose(example runtime.Object) bool {
+	_, loose := example.(*unstructured.Unstructured)
+	return loose || example == nil
+}
+
+// saysKind reports whether an example says the kind of the objects, itself or by its Go type.
 func saysKind(example runtime.Object) bool {
-	switch e := example.(type) {
-	case nil:
+	v := reflect.ValueOf(example)
+	if !v.IsValid() {
 		return false
-	case *unstructured.Unstructured:
-		return e != nil && e.GetKind() != ""
-	case *metav1.PartialObjectMetadata:
-		return e != nil && e.Kind != ""
-	default:
+	}
+	if isOwnType(v.Type()) {
 		return true
 	}
+	return !(v.Kind() == reflect.Pointer && v.IsNil()) && example.GetObjectKind().GroupVersionKind().Kind != ""
+}
+
+// isOwnType reports whether a type is one of Kubernetes' own, which is of one kind. A type of a program may be
+// of Secrets whatever its name is.
+func isOwnType(t reflect.Type) bool {
+	return isStruct(t) && strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/api/")
 }
 
 // mayWrite returns the error of a snapshot that has Secrets, or may have them, and must not.
@@ -285,8 +310,8 @@ func (sn *snapshot) hasSecrets() bool {
 	})
 }
 
-// hasUnknownKinds reports whether a snapshot has, or may have, unstructured objects or metadata
-// that say no kind.
+// hasUnknownKinds reports whether a snapshot has, or may have, objects that say no kind: unstructured
+// ones, metadata, or those of a type of the program.
 func (sn *snapshot) hasUnknownKinds() bool {
-	return sn.kindless || slices.ContainsFunc(sn.forms, func(f *form) bool { return f.goType == partialType && f.kind.Kind == "" })
+	return sn.kindless || slices.ContainsFunc(sn.forms, func(f *form) bool { return f.goType != unstructuredType && !isOwnType(f.goType) && f.kind.Kind == "" })
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -857,9 +858,9 @@ func TestSecretsOfAnotherTypeAreNotWritten(t *testing.T) {
 	})
 }
 
-// A ListerWatcher of others does not say whose metadata it lists, and an annotation of a Secret may
+// A ListerWatcher of others does not say what it lists, and an annotation of a Secret may
 // have its data.
-func TestSnapshotOfMetadataOfUnknownKindIsRefused(t *testing.T) {
+func TestSnapshotOfObjectsOfUnknownKindIsRefused(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		lw := &cache.ListWatch{ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
 			secret := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -874,7 +875,14 @@ func TestSnapshotOfMetadataOfUnknownKindIsRefused(t *testing.T) {
 				newInformer(lw, example, snapshot)
 			})
 		}
+		for _, example := range []apiruntime.Object{&samples.Workload{}, (*samples.Workload)(nil)} { // a type of the program may be of Secrets
+			require.PanicsWithValue(t, "objectcache: informer \"*samples.Workload\": "+objectcache.ErrUnknownKind.Error(), func() {
+				newInformer(lw, example, snapshot)
+			})
+		}
 		require.NoFileExists(t, file)
+		newInformer(lw, &samples.Workload{TypeMeta: metav1.TypeMeta{APIVersion: "x.io/v1", Kind: "Workload"}}, snapshot)
+		newInformer(w.lister(), &samples.Workload{}, snapshot)
 		pods := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 		newInformer(lw, pods, snapshot)
 		newInformer(w.lister(), &metav1.PartialObjectMetadata{}, snapshot) // it says the resource
@@ -908,7 +916,10 @@ func TestSecretsWithoutTheirKindAreNotWritten(t *testing.T) {
 		unstructured.RemoveNestedField(obj.(*unstructured.Unstructured).Object, "kind")
 		return obj, nil
 	}
-	for name, transform := range map[string]cache.TransformFunc{"to metadata": toMetadata, "to no kind": dropKind} {
+	toOwnType := func(obj interface{}) (interface{}, error) {
+		return &samples.Workload{ObjectMeta: metav1.ObjectMeta{Name: obj.(*unstructured.Unstructured).GetName()}}, nil
+	}
+	for name, transform := range map[string]cache.TransformFunc{"to metadata": toMetadata, "to no kind": dropKind, "to a type of the program": toOwnType} {
 		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
 			secret := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Secret"}}
 			secret.SetName("s")

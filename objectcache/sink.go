@@ -92,6 +92,7 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 		return sink.Stale, nil
 	}
 	e, err := s.encode(it)
+	e.sum = checksum(it)
 	switch {
 	case err != nil && !deletion:
 		return sink.Taken, err
@@ -321,7 +322,8 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 		i.store.noteKind(it.Object)
 	}
 	kept := g.renames.of(it.Key)
-	if g.tombstones.Covers(it.Version) || !g.trust.Lost() && g.reading.show(kept, it.Version) {
+	sum := checksum(it)
+	if g.tombstones.Covers(it.Version) || !g.trust.Lost() && g.reading.show(kept, it.Version, sum) {
 		return nil
 	}
 	known, told, exists := g.known(kept)
@@ -335,10 +337,12 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 	if err != nil {
 		return err
 	}
-	if !told && e.key == it.Key { // a Transform may rename it
+	e.sum = sum
+	same := exists && known.SameState(it.Version)
+	if !told && !same && e.key == it.Key { // a Transform may rename it
 		g.trust.Note(e.version.ResourceVersion)
 	}
-	if g.trust.Lost() && g.reading.showSame(e) {
+	if (same || g.trust.Lost()) && g.reading.showSame(e) {
 		e.release()
 		return nil
 	}

@@ -10,6 +10,8 @@ type slot struct {
 	number uint64
 	// hash is that of the key, uid that of the UID, 0 if it is not known.
 	hash, uid uint32
+	// sum is the checksum of the bytes that the object was read as, 0 if it is not known.
+	sum       uint32
 	namespace uint32
 	labels    uint32
 	// links are in the list of the namespace, of a generation while the slot is staged, or of free

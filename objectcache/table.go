@@ -174,6 +174,9 @@ func (t *table) isVersion(n uint32, v keytable.Version) bool {
 	return uid == 0 || s.uid == 0 || uid == s.uid
 }
 
+// isSum reports whether a slot has an object that was read as bytes with this checksum.
+func (t *table) isSum(n, sum uint32) bool { return sum != 0 && t.slots.at(n).sum == sum }
+
 // stage takes a slot for an object, whose bytes are prepared, with its values in the indexes.
 func (t *table) stage(e *encoded, bytes pack.Prepared, values map[string][]string) uint32 {
 	var v keytable.Binary
@@ -190,7 +193,7 @@ func (t *table) stage(e *encoded, bytes pack.Prepared, values map[string][]strin
 	}
 	s.hash, s.uid = t.hash(e.key), hashUID(string(e.version.UID))
 	s.namespace, s.labels = t.namespaces.use(namespace), t.labels.use(unsafe.String(unsafe.SliceData(e.labels), len(e.labels)))
-	s.born, s.mark, s.form = t.born, t.generation, e.form
+	s.born, s.mark, s.form, s.sum = t.born, t.generation, e.form, e.sum
 	t.keys.add(&t.slots, n)
 	for name, x := range t.indexes {
 		x.set(n, values[name])

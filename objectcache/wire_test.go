@@ -70,7 +70,7 @@ func readItems(t testing.TB, format wire.Format, body []byte, example runtime.Ob
 func list(t testing.TB, s *objectcache.Store, format wire.Format, body []byte, example runtime.Object) (put int) {
 	g := s.Begin()
 	readItems(t, format, body, example, func(it object.Item) {
-		if !g.Show(it.Key, it.Version.ResourceVersion, string(it.Version.UID)) {
+		if !g.ShowItem(it) {
 			require.NoError(t, g.PutItem(it))
 			put++
 		}

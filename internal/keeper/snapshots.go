@@ -58,12 +58,12 @@ type Snapshots struct {
 	content Content
 	// settings have to be those of the process that saved, because they change what the content
 	// has.
-	settings map[string]string
+	settings func() map[string]string
 }
 
 // NewSnapshots returns Snapshots of a content that is kept with these settings. They have not
 // begun.
-func NewSnapshots(o Options, content Content, settings map[string]string) *Snapshots {
+func NewSnapshots(o Options, content Content, settings func() map[string]string) *Snapshots {
 	return &Snapshots{lockedStore: newLockedStore(o, defaultSnapshotInterval, math.MaxInt), content: content, settings: settings}
 }
 
@@ -142,7 +142,7 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 // writeHead writes what identifies the content.
 func (s *Snapshots) writeHead(w *checkpoint.Writer, p point, sample []object.Known) error {
 	metadata := s.metadata(p)
-	maps.Copy(metadata, s.settings)
+	maps.Copy(metadata, s.settings())
 	if err := w.AllMetadata(metadata); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (s *Snapshots) restore(ctx context.Context, compared func() (lookup, error)
 		if v.has != sameShard { // an object that is in it may be outside now, or is missing
 			return fmt.Errorf("%w: it is of the shard %q, not %q", ErrUnfit, checkpoint.SourceFrom(r.Metadata()).Shard, s.Shard)
 		}
-		for name, wanted := range s.settings {
+		for name, wanted := range s.settings() {
 			if saved := r.Metadata()[name]; saved != wanted {
 				return fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
 			}
