@@ -23,7 +23,7 @@ func (f *Follower) begun() listwatch.Start {
 }
 
 // believe returns the outcome of a request, and the error to report. A complete set that is odd deletes
-// nothing, unless the server has gone back. A server that shows odd lists for minutes, with objects, is
+// nothing, and ends no shared watches, unless the server has gone back. A server that shows odd lists for minutes, with objects, is
 // believed if nothing proves that it has the known version.
 func (f *Follower) believe(ctx context.Context, o listwatch.Outcome, err error) (listwatch.Outcome, error) {
 	if err != nil || o.Kind != listwatch.PageRead || o.Continue != "" {
@@ -39,7 +39,8 @@ func (f *Follower) believe(ctx context.Context, o listwatch.Outcome, err error) 
 		f.trusted = o.ResourceVersion
 		return o, nil
 	}
-	if !f.pass.generation.Deletes() {
+	deletes := f.pass.generation.Deletes()
+	if !deletes && rv.Compare(o.ResourceVersion, f.pass.shown) != rv.Older { // shared watches are not further
 		f.trusted = known
 		return o, nil
 	}
@@ -50,7 +51,11 @@ func (f *Follower) believe(ctx context.Context, o listwatch.Outcome, err error) 
 	case has == hasNot:
 		f.Report.CountRestore()
 		f.provenGone()
+	case !deletes && objects: // what follows it is told by a watch from there
+		f.trusted = known
+		return o, nil
 	case has != hasVersion && insists:
+		f.provenGone()
 	default:
 		f.closeOpened()
 		return listwatch.Outcome{Kind: listwatch.Unproven, Shown: objects, At: time.Now()}, notBelieved(odd, o.ResourceVersion, known, why)
@@ -60,7 +65,7 @@ func (f *Follower) believe(ctx context.Context, o listwatch.Outcome, err error) 
 }
 
 // provenGone notes that the server does not have the version that the generation under way must not
-// be older than.
+// be older than, or that it insists.
 func (f *Follower) provenGone() {
 	switch s := f.state.(type) {
 	case listwatch.Start:

@@ -53,7 +53,7 @@ func (w *watching) compare(ctx context.Context) (standing, error) {
 			w.expect(o.Key, found.At)
 		} else if rv.NotNewer(found.Version.ResourceVersion, rv.AtLeast(w.at.ResourceVersion, o.Version.ResourceVersion)) {
 			w.at.ResourceVersion = newest
-			return hasNot, fmt.Errorf("the server was restored from a backup: it has %s in version %s, not %s",
+			return hasOther, fmt.Errorf("the server was restored from a backup: it has %s in version %s, not %s",
 				o.Key, found.Version.ResourceVersion, o.Version.ResourceVersion)
 		}
 	}

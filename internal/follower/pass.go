@@ -94,7 +94,9 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 		f.listed = ended.period
 	}
 	f.resuming, f.Source.Narrow = nil, false
-	f.Source.CompareToShown(resourceVersion, ended.shown)
+	if f.begun().Gone {
+		f.Source.CompareToShown(resourceVersion, ended.shown)
+	}
 	f.Report.EndGeneration()
 	f.Report.Succeed()
 	current := ended.asked

@@ -60,6 +60,8 @@ const (
 	unproven standing = iota
 	hasVersion
 	hasNot
+	// hasOther: it has the version, and other objects in it. So the list that follows is not older.
+	hasOther
 )
 
 // verify asks whether the server still is the one, in the state, that the watch goes on from.

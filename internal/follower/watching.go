@@ -163,6 +163,10 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 		case hasNot:
 			w.Report.CountRestore()
 			return w.end(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
+		case hasOther:
+			w.Report.CountRestore()
+			w.Relist()
+			return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, err)
 		case hasVersion:
 			patience = confirmSaid
 		}

@@ -203,8 +203,8 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 			if err != nil {
 				return err
 			}
-			if !found.Exists && found.At == "" {
-				break // a proxy may have answered
+			if !found.Exists && found.At == "" || rv.Compare(found.At, q.ResourceVersion) == rv.Older {
+				break // a proxy may have answered, or a cache that is behind
 			}
 			a.HasVersion = true
 			if isSame(o, found.Version, found.Exists) {
