@@ -55,6 +55,16 @@ func TestDemoServesItsStatus(t *testing.T) {
 		code, body = get(t, link[1]+check+"?verbose")
 		require.Equal(t, http.StatusOK, code, body)
 	}
+	for site, want := range map[string]int{"": http.StatusOK, "cross-site": http.StatusForbidden} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, link[1]+"redeliver", nil)
+		require.NoError(t, err)
+		request.Close = true
+		request.Header.Set("Sec-Fetch-Site", site)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, want, answer.StatusCode)
+	}
 
 	cancel()
 	require.Equal(t, exitOK, <-ended, to)

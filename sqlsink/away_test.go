@@ -151,7 +151,7 @@ func TestLockedRowIsNoDeadLetter(t *testing.T) {
 	cluster := newCluster(t, 20)
 	r := startWith(t, cluster, address, 1)
 	create(t, cluster, "locked")
-	require.Eventually(t, func() bool { return r.informer.Status().Queued == 0 }, soon, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return stored(t, r.sink.Place("here", pods))["ns/locked"] != "" }, soon, 10*time.Millisecond)
 	conn, err := pgx.Connect(t.Context(), address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })

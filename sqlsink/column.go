@@ -25,9 +25,8 @@ type Column struct {
 	// `\.`, as in `metadata.labels.app\.kubernetes\.io/name`. A number is an index of an array:
 	// "spec.containers.0.image".
 	Path string
-	// Type is what the column has. An object whose value is of another type is refused by
-	// PostgreSQL, and so is a FailedEvent. SQLite refuses it if the column has an index. Default:
-	// Text.
+	// Type is what the column has. An object whose value is of another type is refused, and so is a
+	// FailedEvent. Only a Timestamp of SQLite is NULL for a text that is no time. Default: Text.
 	Type ColumnType
 	// Resources are those whose objects have the column; others have NULL. Default: all.
 	Resources []schema.GroupResource
@@ -47,7 +46,8 @@ const (
 	// Boolean is boolean, and the INTEGER 0 or 1 in SQLite.
 	Boolean ColumnType = "boolean"
 	// Timestamp is a time, such as metadata.creationTimestamp: timestamptz. In SQLite, it is a TEXT
-	// in UTC with milliseconds, which sorts, and which the functions of dates and times take.
+	// in UTC with milliseconds, which sorts, and which the functions of dates and times take. Both
+	// refuse "now", whose time is that of the write.
 	Timestamp ColumnType = "timestamp"
 	// JSON is any value: jsonb, and a TEXT in SQLite.
 	JSON ColumnType = "json"

@@ -2,6 +2,7 @@ package sqlsink_test
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -54,8 +55,8 @@ auth_file = %s/users
 		_ = pooler.Wait()
 	})
 	require.Eventually(t, func() bool {
-		_, err := os.Stat(filepath.Join(folder, ".s.PGSQL.6432"))
-		return err == nil
+		conn, err := net.Dial("unix", filepath.Join(folder, ".s.PGSQL.6432"))
+		return err == nil && conn.Close() == nil
 	}, soon, 10*time.Millisecond)
 	server.User = url.User("postgres")
 	server.RawQuery = url.Values{"host": {folder}, "port": {"6432"}, "connect_timeout": {"60"}}.Encode()

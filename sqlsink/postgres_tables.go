@@ -24,6 +24,7 @@ const postgresMark = "rvinformer mirror, format "
 //     newest databases of version 1 have it too. And the function for columns with times: a cast is
 //     not immutable, because texts that depend on the session's settings are times too, but those
 //     of Kubernetes do not.
+//  3. That function refuses words whose time is that of the write.
 var postgresTables = tables{
 	mark: `COMMENT ON TABLE objects IS '` + postgresMark + `%d'`,
 	defined: `SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute
@@ -74,7 +75,14 @@ CREATE TABLE IF NOT EXISTS mirror_writes (
 	PRIMARY KEY (cluster, "group", resource, shard)
 );
 CREATE OR REPLACE FUNCTION sqlsink_timestamp(value text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-	AS 'BEGIN RETURN value::timestamptz; END';`},
+	AS 'BEGIN RETURN value::timestamptz; END';`, `
+CREATE OR REPLACE FUNCTION sqlsink_timestamp(value text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+	AS $$ BEGIN
+		IF value ~* '(now|today|tomorrow|yesterday)' THEN
+			RAISE 'no time, but a word for one: "%"', value USING ERRCODE = 'invalid_datetime_format';
+		END IF;
+		RETURN value::timestamptz;
+	END $$;`},
 }
 
 // createStaging makes what a transaction brings its rows to before it takes any lock, and which it
