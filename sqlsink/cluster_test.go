@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -47,20 +48,22 @@ func identified(t *testing.T, version string, number int) *informertest.Server {
 
 // following is an informer of a target, which ends with the test or stop.
 func following(t *testing.T, sink *sqlsink.Sink, cluster *informertest.Server, target fleet.Target, anew bool) (i informer.ResourceVersionInformer, stop func()) {
+	return filling(t, sink.Target(target), informer.InformerConfig{
+		ListerWatcher: listing(t, cluster, "", target.Resource), Shard: target.Shard, BeginAnew: anew})
+}
+
+func listing(t *testing.T, cluster *informertest.Server, namespace string, resource schema.GroupVersionResource) cache.ListerWatcher {
 	lists, err := informer.NewDynamicListerWatcherFactory(cluster.Config())
 	require.NoError(t, err)
-	place := sink.Target(target)
+	return lists.ForResource(namespace, resource)
+}
+
+// filling is an informer of a configuration that fills a place, which ends with the test or stop.
+func filling(t *testing.T, place sqlsink.Place, config informer.InformerConfig) (i informer.ResourceVersionInformer, stop func()) {
 	storage, err := place.Storage(t.Context())
 	require.NoError(t, err)
-	i = informer.NewResourceVersionInformer(target.String(), informer.InformerConfig{
-		ListerWatcher: lists.ForResource("", target.Resource),
-		ExampleObject: &informer.RawObject{},
-		Shard:         target.Shard,
-		Storage:       storage,
-		BatchHandler:  place.Handler(),
-		Checkpoint:    place.Checkpoint(),
-		BeginAnew:     anew,
-	})
+	config.ExampleObject, config.Storage, config.BatchHandler, config.Checkpoint = &informer.RawObject{}, storage, place.Handler(), place.Checkpoint()
+	i = informer.NewResourceVersionInformer(place.String(), config)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
