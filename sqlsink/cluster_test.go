@@ -3,6 +3,7 @@ package sqlsink_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,4 +143,25 @@ func TestAnotherVersionOfTheSameClusterIsListed(t *testing.T) {
 		stop()
 		require.Len(t, objects(t, sink.Target(others)), 1)
 	})
+}
+
+// A user who deletes all rows of a cluster may fill it from another one.
+func TestAnotherClusterFillsAPlaceWithoutRows(t *testing.T) {
+	all := fleet.Target{Unit: fleet.Unit{Cluster: "here", Group: "all"}, Resource: widgets}
+	others := all
+	others.Resource = pods
+	path := filepath.Join(t.TempDir(), "test.db")
+	sink := opened(t, sqlsink.Config{Address: "sqlite:" + path})
+	i, stop := following(t, sink, identified(t, "v1", 3), all, false)
+	requireSynced(t, i)
+	stop()
+	execute(t, path, "DELETE FROM objects")
+	another := identified(t, "v1", 2)
+	create(t, another, "a")
+	for _, target := range []fleet.Target{others, all} {
+		i, stop = following(t, sink, another, target, false)
+		requireSynced(t, i)
+		stop()
+	}
+	require.Len(t, objects(t, sink.Target(all)), 2)
 }
