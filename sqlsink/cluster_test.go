@@ -3,6 +3,7 @@ package sqlsink_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -47,20 +49,22 @@ func identified(t *testing.T, version string, number int) *informertest.Server {
 
 // following is an informer of a target, which ends with the test or stop.
 func following(t *testing.T, sink *sqlsink.Sink, cluster *informertest.Server, target fleet.Target, anew bool) (i informer.ResourceVersionInformer, stop func()) {
+	return filling(t, sink.Target(target), informer.InformerConfig{
+		ListerWatcher: listing(t, cluster, "", target.Resource), Shard: target.Shard, BeginAnew: anew})
+}
+
+func listing(t *testing.T, cluster *informertest.Server, namespace string, resource schema.GroupVersionResource) cache.ListerWatcher {
 	lists, err := informer.NewDynamicListerWatcherFactory(cluster.Config())
 	require.NoError(t, err)
-	place := sink.Target(target)
+	return lists.ForResource(namespace, resource)
+}
+
+// filling is an informer of a configuration that fills a place, which ends with the test or stop.
+func filling(t *testing.T, place sqlsink.Place, config informer.InformerConfig) (i informer.ResourceVersionInformer, stop func()) {
 	storage, err := place.Storage(t.Context())
 	require.NoError(t, err)
-	i = informer.NewResourceVersionInformer(target.String(), informer.InformerConfig{
-		ListerWatcher: lists.ForResource("", target.Resource),
-		ExampleObject: &informer.RawObject{},
-		Shard:         target.Shard,
-		Storage:       storage,
-		BatchHandler:  place.Handler(),
-		Checkpoint:    place.Checkpoint(),
-		BeginAnew:     anew,
-	})
+	config.ExampleObject, config.Storage, config.BatchHandler, config.Checkpoint = &informer.RawObject{}, storage, place.Handler(), place.Checkpoint()
+	i = informer.NewResourceVersionInformer(place.String(), config)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -139,4 +143,25 @@ func TestAnotherVersionOfTheSameClusterIsListed(t *testing.T) {
 		stop()
 		require.Len(t, objects(t, sink.Target(others)), 1)
 	})
+}
+
+// A user who deletes all rows of a cluster may fill it from another one.
+func TestAnotherClusterFillsAPlaceWithoutRows(t *testing.T) {
+	all := fleet.Target{Unit: fleet.Unit{Cluster: "here", Group: "all"}, Resource: widgets}
+	others := all
+	others.Resource = pods
+	path := filepath.Join(t.TempDir(), "test.db")
+	sink := opened(t, sqlsink.Config{Address: "sqlite:" + path})
+	i, stop := following(t, sink, identified(t, "v1", 3), all, false)
+	requireSynced(t, i)
+	stop()
+	execute(t, path, "DELETE FROM objects")
+	another := identified(t, "v1", 2)
+	create(t, another, "a")
+	for _, target := range []fleet.Target{others, all} {
+		i, stop = following(t, sink, another, target, false)
+		requireSynced(t, i)
+		stop()
+	}
+	require.Len(t, objects(t, sink.Target(all)), 2)
 }

@@ -32,7 +32,7 @@ type database interface {
 	Objects(ctx context.Context, of place, names []cache.ObjectName, visit func(row) error) error
 	Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error)
 	Checkpoint(ctx context.Context, of place, part int) ([]byte, error)
-	Heads(ctx context.Context, of place, visit func(head []byte)) error
+	Heads(ctx context.Context, of place, visit func(head []byte, hasRows bool)) error
 
 	Close() error
 }

@@ -26,7 +26,10 @@ func (p place) String() string {
 	return text
 }
 
-// Place is one resource of one cluster in the database, or a shard of it: what one informer writes.
+// Place is one resource of one cluster in the database, or a shard of it: what one informer writes, with
+// one namespace and one selector. While an informer runs with its Checkpoint, a second one waits, and its
+// Status has ErrCheckpointInUse. One of another namespace or selector waits also after that, with
+// ErrCheckpointSource. Namespaces that have informers of their own need clusters of their own names.
 type Place struct {
 	sink *Sink
 	at   place
@@ -66,7 +69,8 @@ func (p Place) Handler() informer.BatchHandler {
 	return informer.IgnoreSynced(informer.BatchHandlerFunc(p.onBatch))
 }
 
-// Checkpoint returns the store of the checkpoint of the place: in the database, beside the rows.
+// Checkpoint returns the store of the checkpoint of the place: in the database, beside the rows. One informer
+// uses it at a time.
 func (p Place) Checkpoint() informer.CheckpointStore { return checkpoint{p} }
 
 // otherVersion is the resource version of rows that are to be replaced: older than any, so that

@@ -124,12 +124,15 @@ func (r *reader) Checkpoint(ctx context.Context, of place, part int) (data []byt
 // maxHeads is of how many checkpoints the cluster of the rows is read.
 const maxHeads = 16
 
-// Heads calls visit with the beginnings of some checkpoints of the cluster of a place, those of its own
-// resource first. There are none if the cluster has no rows.
-func (r *reader) Heads(ctx context.Context, of place, visit func(head []byte)) error {
-	rows, err := r.db.QueryContext(ctx, `SELECT substr(data, 1, $4) FROM checkpoints
-		WHERE cluster = $1 AND part = 0 AND EXISTS (SELECT 1 FROM objects WHERE cluster = $1)
-		ORDER BY "group" <> $2 OR resource <> $3 LIMIT $5`,
+// Heads calls visit with the beginnings of some checkpoints of the cluster of a place: of its own resource,
+// which come first, and of resources that have rows. HasRows tells which have.
+func (r *reader) Heads(ctx context.Context, of place, visit func(head []byte, hasRows bool)) error {
+	rows, err := r.db.QueryContext(ctx, `SELECT head, has_rows FROM (
+			SELECT substr(data, 1, $4) AS head, "group" <> $2 OR resource <> $3 AS other,
+				EXISTS (SELECT 1 FROM objects WHERE objects.cluster = $1
+					AND objects."group" = checkpoints."group" AND objects.resource = checkpoints.resource) AS has_rows
+			FROM checkpoints WHERE cluster = $1 AND part = 0) AS heads
+		WHERE has_rows OR NOT other ORDER BY other LIMIT $5`,
 		of.unit.Cluster, of.resource.Group, of.resource.Resource, saved.MaxHead, maxHeads)
 	if err != nil {
 		return err
@@ -137,10 +140,11 @@ func (r *reader) Heads(ctx context.Context, of place, visit func(head []byte)) e
 	defer rows.Close()
 	for rows.Next() {
 		var head []byte
-		if err := rows.Scan(&head); err != nil {
+		var hasRows bool
+		if err := rows.Scan(&head, &hasRows); err != nil {
 			return err
 		}
-		visit(head)
+		visit(head, hasRows)
 	}
 	return rows.Err()
 }

@@ -15,6 +15,7 @@ type Sink struct {
 	db        database
 	// turns has room for the handlers that write. Those that wait for a turn get it in their order.
 	turns chan struct{}
+	users users
 
 	sound    context.Context // ends when the database is found to be unusable, or closed
 	unusable context.CancelCauseFunc

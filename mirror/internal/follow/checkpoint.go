@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
+	format "github.com/rvinformer/informer/internal/checkpoint"
 )
 
 // lastWrite is how long after the end of a run its last checkpoint may take.
@@ -20,7 +22,7 @@ const lastWrite = 10 * time.Second
 type checkpoint struct {
 	informer.CheckpointStore
 	feed     *feed
-	hidden   bool                      // there is none to load
+	hidden   bool                      // nothing of it is loaded but its cluster
 	deadline atomic.Pointer[time.Time] // of the last save; nil until the run ends
 }
 
@@ -37,12 +39,25 @@ func newCheckpoint(ctx context.Context, of informer.CheckpointStore, feed *feed,
 // String names the checkpoint in messages.
 func (c *checkpoint) String() string { return fmt.Sprint(c.CheckpointStore) }
 
-// Load loads the checkpoint, unless it is hidden.
+// Load loads the checkpoint, or one that names its cluster alone if it is hidden: another cluster deletes
+// nothing then either.
 func (c *checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
-	if c.hidden {
+	saved, err := c.CheckpointStore.Load(c.limit(ctx))
+	if err != nil || !c.hidden {
+		return saved, err
+	}
+	defer saved.Close()
+	head, err := io.ReadAll(io.LimitReader(saved, format.MaxHead))
+	if err != nil {
+		return nil, err
+	}
+	cluster := format.SourceOfHead(head).OfCluster()
+	if cluster.Server == "" {
 		return nil, fs.ErrNotExist
 	}
-	return c.CheckpointStore.Load(c.limit(ctx))
+	var alone bytes.Buffer
+	err = format.WriteOf(cluster, &alone)
+	return io.NopCloser(&alone), err
 }
 
 // Save saves the checkpoint.

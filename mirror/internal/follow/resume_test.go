@@ -190,12 +190,13 @@ func TestAnotherCluster(t *testing.T) {
 	t.Cleanup(way.Close)
 	db := openFile(t)
 	for i, step := range []struct {
-		cluster                 int
-		beginAnew, lists, waits bool
+		cluster                         int
+		beginAnew, relist, lists, waits bool
 	}{
 		{cluster: 0, lists: true},
 		{cluster: 0},
 		{cluster: 1, waits: true},
+		{cluster: 1, waits: true, relist: true},
 		{cluster: 0},
 		{cluster: 1, lists: true, beginAnew: true},
 		{cluster: 1},
@@ -205,7 +206,7 @@ func TestAnotherCluster(t *testing.T) {
 		to, err := url.Parse(c.Server.URL())
 		require.NoError(t, err)
 		behind.Store(to)
-		r := start(t, setting{endpoints: []clusters.Endpoint{{Name: "here", Client: &rest.Config{Host: way.URL}}}, sink: db, Config: Config{Resources: []string{"pods"}, BeginAnew: step.beginAnew}})
+		r := start(t, setting{endpoints: []clusters.Endpoint{{Name: "here", Client: &rest.Config{Host: way.URL}}}, sink: db, Config: Config{Resources: []string{"pods"}, BeginAnew: step.beginAnew, Relist: step.relist}})
 		if step.waits {
 			r.says(t, "checkpoint of another source: cluster is")
 			c = both[0]
