@@ -21,14 +21,20 @@ import (
 // it is read into has the kind, in each encoding, whether the object was listed, watched or
 // restored.
 func TestKindOfATypedObjectInAnotherForm(t *testing.T) {
-	for name, content := range map[string]string{"protobuf": runtime.ContentTypeProtobuf, "JSON": runtime.ContentTypeJSON} {
+	same := func(obj interface{}) (interface{}, error) { return obj, nil }
+	for name, c := range map[string]struct {
+		content   string
+		transform cache.TransformFunc
+	}{
+		"protobuf": {runtime.ContentTypeProtobuf, nil}, "JSON": {runtime.ContentTypeJSON, nil}, "transformed": {runtime.ContentTypeProtobuf, same},
+	} {
 		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/listed")
 			config := w.Config()
-			config.ContentType = content
+			config.ContentType = c.content
 			factory, err := informer.NewDynamicListerWatcherFactory(config)
 			require.NoError(t, err)
-			opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t))}
+			opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), Transform: c.transform}
 			demand := func(i *objectcache.Informer, keys ...string) {
 				t.Helper()
 				for _, key := range keys {
