@@ -98,10 +98,15 @@ func trials(t reflect.Type) *sync.Pool {
 	return &sync.Pool{New: func() any { return &trial{value: reflect.New(t).Interface().(message)} }}
 }
 
+// maxNested is how many pointers and slices may be around a value that is checked.
+const maxNested = 8
+
 // shapeOfValue returns the shape of a field's value or elements, nil if it is not checked.
 func shapeOfValue(t reflect.Type, read map[reflect.Type]*shape) *shape {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && trials(t) == nil {
-		t = t.Elem()
+	for range maxNested { // a type may be a slice of itself
+		if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && trials(t) == nil {
+			t = t.Elem()
+		}
 	}
 	switch t.Kind() {
 	case reflect.Struct:
