@@ -44,9 +44,8 @@ func newDecodedStore(example runtime.Object, indexers cache.Indexers, opts ...ca
 	}
 	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, own, opts...)
 	s := &decodedStore{Indexer: indexer, transactions: indexer.(cache.TransactionStore), sums: map[runtime.Object]uint32{}}
-	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
-		s.kind = partial.GroupVersionKind()
-	}
+	kind := metadataKind(example)
+	s.kind = kind.GroupVersionKind()
 	return s
 }
 
@@ -144,7 +143,7 @@ func (s *decodedStore) encodeItem(it object.Item) (encoded, error) {
 	return e, nil
 }
 
-func (s *decodedStore) encodeObject(obj runtime.Object) (encoded, error) {
+func (s *decodedStore) encodeObject(obj runtime.Object, _ metav1.TypeMeta) (encoded, error) {
 	if !isStruct(reflect.TypeOf(obj)) {
 		return encoded{}, fmt.Errorf("objectcache: store a %T: %w", obj, errNoObject)
 	}

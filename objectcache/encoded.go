@@ -54,7 +54,7 @@ func (e *encoded) release() {
 // reader's. The error is an *informer.ItemError.
 func (s *Store) encodeItem(it object.Item) (encoded, error) {
 	if it.Lent == nil {
-		e, err := s.encodeObject(it.Object)
+		e, err := s.encodeObject(it.Object, metav1.TypeMeta{})
 		if err != nil {
 			return encoded{}, it.Unreadable(err)
 		}
@@ -131,8 +131,9 @@ func readMetadata(m *wire.Metadata, bytes []byte, protobuf bool) error {
 var errNoObject = errors.New("it is not a pointer to the struct of an object")
 
 // encodeObject returns a decoded object, encoded: in protobuf where its type has it, else in JSON.
-// The object must not change until the store has it.
-func (s *Store) encodeObject(obj runtime.Object) (encoded, error) {
+// The object must not change until the store has it. An object of the store's type that says no kind is of the
+// kind that it was read as.
+func (s *Store) encodeObject(obj runtime.Object, read metav1.TypeMeta) (encoded, error) {
 	if obj == nil || !isStruct(reflect.TypeOf(obj)) || reflect.ValueOf(obj).IsNil() {
 		return encoded{}, fmt.Errorf("objectcache: store a %T: %w", obj, errNoObject)
 	}
@@ -142,14 +143,14 @@ func (s *Store) encodeObject(obj runtime.Object) (encoded, error) {
 	}
 	s.noteKind(obj)
 	e := encoded{key: key, version: version, object: obj}
-	if err := s.encode(&e); err != nil {
+	if err := s.encode(&e, read); err != nil {
 		return encoded{}, fmt.Errorf("objectcache: store %T %q: %w", obj, key, err)
 	}
 	return e, nil
 }
 
 // encode fills in what is missing but the key, the version and the object.
-func (s *Store) encode(e *encoded) error {
+func (s *Store) encode(e *encoded, read metav1.TypeMeta) error {
 	if err := known.CheckLengths(e.key, e.version); err != nil {
 		return err
 	}
@@ -161,6 +162,9 @@ func (s *Store) encode(e *encoded) error {
 		if err := checkUnwritten(e.object); err != nil {
 			return err
 		}
+	}
+	if f.goType == s.goType && f.kind == (metav1.TypeMeta{}) {
+		f = s.formOffTheWire(f.protobuf, read)
 	}
 	if e.form, err = s.forms.number(f); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -69,7 +70,7 @@ func Renames(i *Informer) int { return len(i.into.renames.keys) }
 // PutEncoded has an informer store bytes that may be anything as those of an object, as it does
 // with a change of a watch.
 func PutEncoded(ctx context.Context, i *Informer, obj runtime.Object, bytes []byte) error {
-	e, err := i.store.encodeObject(obj)
+	e, err := i.store.encodeObject(obj, metav1.TypeMeta{})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -66,7 +67,7 @@ func (g Generation) sum(key string) uint32 {
 const readSum = 1
 
 func (g Generation) Put(obj runtime.Object) error {
-	e, err := g.objects.encodeObject(obj)
+	e, err := g.objects.encodeObject(obj, metav1.TypeMeta{})
 	if err == nil {
 		e.sum = readSum
 		g.put(e)
@@ -119,7 +120,7 @@ func (s *Store) Unchanged(key, resourceVersion, uid string) bool {
 
 // PutObject and Remove return the old and the new state.
 func (k Kept) PutObject(obj runtime.Object) (old, new Stored, err error) {
-	e, err := k.encodeObject(obj)
+	e, err := k.encodeObject(obj, metav1.TypeMeta{})
 	if err != nil {
 		return Stored{}, Stored{}, err
 	}
@@ -159,7 +160,7 @@ func (k Kept) Check() error {
 // EncodedAs is an object that is not in the store, from bytes that may be anything, encoded as the
 // store has example.
 func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) {
-	e, err := s.encodeObject(example)
+	e, err := s.encodeObject(example, metav1.TypeMeta{})
 	if err != nil {
 		return Stored{}, err
 	}
@@ -169,7 +170,7 @@ func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) 
 
 // PutEncoded stores bytes that may be anything as those of an object.
 func (s *Store) PutEncoded(obj runtime.Object, bytes []byte) error {
-	e, err := s.encodeObject(obj)
+	e, err := s.encodeObject(obj, metav1.TypeMeta{})
 	if err != nil {
 		return err
 	}

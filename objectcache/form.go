@@ -45,6 +45,14 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
+// metadataKind returns the kind that metadata off the wire is given, which is its example's.
+func metadataKind(example runtime.Object) (kind metav1.TypeMeta) {
+	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
+		kind = partial.TypeMeta
+	}
+	return kind
+}
+
 var (
 	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
 	partialType      = reflect.TypeFor[*metav1.PartialObjectMetadata]()

@@ -143,7 +143,9 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.changelog = newChangelog(i.store, i.setup.Budget)
 	i.into = &storeSink{
 		informer: i,
-		intake:   intake.New(intake.Options{Report: &i.setup.Report, Form: &i.setup.Form, Fields: fields, Transform: opts.Transform}),
+		intake: intake.New(intake.Options{
+			Report: &i.setup.Report, Form: &i.setup.Form, Fields: fields, Transform: opts.Transform, MetadataKind: metadataKind(example),
+		}),
 	}
 	if opts.Snapshot != nil {
 		i.snapshots = i.newSnapshots()

@@ -83,6 +83,19 @@ func TestMetadataHasKindOfExample(t *testing.T) {
 		defer w.run(i)()
 		require.Equal(t, metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, got)
 	})
+	bubbleRun(t, "beside a Transform", informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		var transformed, got metav1.TypeMeta
+		i := newInformer(w.lister(), examples["metadata"], objectcache.Options{Transform: func(obj interface{}) (interface{}, error) {
+			transformed = obj.(*metav1.PartialObjectMetadata).TypeMeta
+			return obj, nil
+		}})
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { got = obj.(*metav1.PartialObjectMetadata).TypeMeta }})
+		require.NoError(t, err)
+		defer w.run(i)()
+		require.Equal(t, metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, transformed)
+		require.Equal(t, transformed, got)
+	})
 }
 
 // Objects that Transform renames are compared under the names that they are read with.

@@ -3,6 +3,7 @@ package objectcache
 import (
 	"iter"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -18,8 +19,9 @@ type objects interface {
 	// encodeItem returns an object that was read, in the form in which it is kept. The item's bytes
 	// stay its reader's. The error is an *informer.ItemError.
 	encodeItem(it object.Item) (encoded, error)
-	// encodeObject does the same with an object that is decoded.
-	encodeObject(obj runtime.Object) (encoded, error)
+	// encodeObject does the same with an object that is decoded, and that was read as one of a kind, if that is
+	// known.
+	encodeObject(obj runtime.Object, read metav1.TypeMeta) (encoded, error)
 	// put keeps an object, in the place of the one of its key.
 	put(e encoded) change
 	// remove forgets the object of a key, if there is one.

@@ -21,14 +21,20 @@ import (
 // it is read into has the kind, in each encoding, whether the object was listed, watched or
 // restored.
 func TestKindOfATypedObjectInAnotherForm(t *testing.T) {
-	for name, content := range map[string]string{"protobuf": runtime.ContentTypeProtobuf, "JSON": runtime.ContentTypeJSON} {
+	same := func(obj interface{}) (interface{}, error) { return obj, nil }
+	for name, c := range map[string]struct {
+		content   string
+		transform cache.TransformFunc
+	}{
+		"protobuf": {runtime.ContentTypeProtobuf, nil}, "JSON": {runtime.ContentTypeJSON, nil}, "transformed": {runtime.ContentTypeProtobuf, same},
+	} {
 		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/listed")
 			config := w.Config()
-			config.ContentType = content
+			config.ContentType = c.content
 			factory, err := informer.NewDynamicListerWatcherFactory(config)
 			require.NoError(t, err)
-			opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t))}
+			opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), Transform: c.transform}
 			demand := func(i *objectcache.Informer, keys ...string) {
 				t.Helper()
 				for _, key := range keys {
@@ -213,6 +219,55 @@ func TestSnapshotOfATypeThatHasGrownIsReplaced(t *testing.T) {
 			read, err := nodeName(i.Store())
 			require.NoError(t, err)
 			require.Equal(t, "node-1", read)
+		})
+	}
+}
+
+// ring has fields that lead back to their type, in each way that Go has.
+type ring struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Next              *ring             `json:"next,omitempty"`
+	Nodes             nodes             `json:"nodes,omitempty"`
+	Names             names             `json:"names,omitempty"`
+	Pairs             [][]map[int]*ring `json:"pairs,omitempty"`
+	Left              *ring             `json:"-"`
+	owner             *ring
+	parts             nodes
+}
+
+type (
+	nodes []nodes
+	names map[string]names
+)
+
+func (r *ring) DeepCopyObject() runtime.Object { c := *r; return &c }
+
+func TestTypeThatLeadsBackToItselfIsRead(t *testing.T) {
+	for name, opts := range map[string]objectcache.Options{
+		"whole":       {},
+		"pruned":      {Prune: []string{"metadata.managedFields", "next.next.metadata.labels", "nodes", "pairs"}},
+		"kept":        {Keep: []string{"metadata.labels", "next.next.metadata.name", "names"}},
+		"transformed": {Transform: func(obj interface{}) (interface{}, error) { obj.(*ring).owner = obj.(*ring); return obj, nil }},
+		"saved":       {Snapshot: informer.FileCheckpoint(snapshotFile(t)), Transform: func(obj interface{}) (interface{}, error) { return obj, nil }},
+		"decoded":     {Decoded: true, Prune: []string{"next.next.next"}},
+	} {
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, w *world) {
+			created := pod("a/1", "created")
+			created.Object["next"] = map[string]interface{}{"metadata": map[string]interface{}{"name": "inner"}, "names": map[string]interface{}{"a": map[string]interface{}{"b": nil}}}
+			created.Object["nodes"] = []interface{}{[]interface{}{}, []interface{}{[]interface{}{}}}
+			_, err := w.Create(pods, created)
+			require.NoError(t, err)
+			i := newInformer(w.lister(), &ring{TypeMeta: podKind}, opts)
+			defer w.run(i)()
+			for range 3 {
+				obj, exists, err := i.GetIndexer().GetByKey("a/1")
+				require.NoError(t, err)
+				require.True(t, exists)
+				require.Equal(t, "created", value(obj))
+			}
+			relist(w)
+			require.NoError(t, i.Status().LastError)
 		})
 	}
 }

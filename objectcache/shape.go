@@ -2,14 +2,13 @@ package objectcache
 
 import (
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/rvinformer/informer/internal/gotype"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// shape is what the decoder of a Go type accepts. The tags of the type's fields say it of a
+// shape is what the decoder of a Go type accepts. The fields of the type, with the numbers in their tags, say it of a
 // generated one. With it, an object in protobuf is checked without being decoded, so that one that
 // does not fit its type is refused before it takes the place of one that does.
 type shape struct {
@@ -60,13 +59,6 @@ type shapeField struct {
 	within *shape
 }
 
-// The wire types of protobuf.
-const (
-	wireVarint, wireFixed64, wireBytes, wireFixed32 = 0, 1, 2, 5
-)
-
-var wireTypes = map[string]uint8{"varint": wireVarint, "fixed64": wireFixed64, "bytes": wireBytes, "fixed32": wireFixed32}
-
 // shapes are the shapes of types that were read before: a process has many stores of few types.
 var shapes sync.Map // of *shape, by reflect.Type
 
@@ -106,10 +98,15 @@ func trials(t reflect.Type) *sync.Pool {
 	return &sync.Pool{New: func() any { return &trial{value: reflect.New(t).Interface().(message)} }}
 }
 
+// maxNested is how many pointers and slices may be around a value that is checked.
+const maxNested = 8
+
 // shapeOfValue returns the shape of a field's value or elements, nil if it is not checked.
 func shapeOfValue(t reflect.Type, read map[reflect.Type]*shape) *shape {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && trials(t) == nil {
-		t = t.Elem()
+	for range maxNested { // a type may be a slice of itself
+		if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && trials(t) == nil {
+			t = t.Elem()
+		}
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -134,19 +131,18 @@ func shapeOfValue(t reflect.Type, read map[reflect.Type]*shape) *shape {
 func entryField(t reflect.Type, read map[reflect.Type]*shape) shapeField {
 	switch t.Kind() {
 	case reflect.String, reflect.Struct, reflect.Slice, reflect.Pointer:
-		return shapeField{known: true, wire: wireBytes, within: shapeOfValue(t, read)}
+		return shapeField{known: true, wire: gotype.Bytes, within: shapeOfValue(t, read)}
 	default:
 		return shapeField{}
 	}
 }
 
 func (s *shape) add(f reflect.StructField, read map[reflect.Type]*shape) {
-	kind, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
-	wire, known := wireTypes[kind]
-	number := gotype.ProtobufNumber(f)
-	if !known || number == 0 {
+	wire, known := gotype.WireType(f)
+	if !known {
 		return
 	}
+	number := gotype.ProtobufNumber(f)
 	for len(s.fields) <= number {
 		s.fields = append(s.fields, shapeField{})
 	}
@@ -167,7 +163,7 @@ func (s *shape) fits(encoded []byte) bool {
 		}
 		if number := tag >> 3; number < uint64(len(s.fields)) {
 			f := &s.fields[number]
-			if is := uint8(tag & 7); f.known && is != f.wire && !(f.repeated && is == wireBytes) || f.within != nil && !f.within.fits(data) {
+			if is := uint8(tag & 7); f.known && is != f.wire && !(f.repeated && is == gotype.Bytes) || f.within != nil && !f.within.fits(data) {
 				return false
 			}
 		}

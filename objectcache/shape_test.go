@@ -7,10 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/rvinformer/informer/internal/gotype"
 	"github.com/rvinformer/informer/internal/samples"
 )
 
@@ -38,17 +40,17 @@ func TestShapeRefusesWhatItsTypeDoesNotDecode(t *testing.T) {
 		require.Equal(t, (&corev1.Pod{}).Unmarshal(encoded[:cut]) == nil, pods.fits(encoded[:cut]), cut)
 	}
 	const spec, nodeName = 2 << 3, 10 << 3
-	mistyped := append(bytes.Clone(encoded), spec|wireVarint, 7)
+	mistyped := append(bytes.Clone(encoded), spec|gotype.Varint, 7)
 	require.Error(t, (&corev1.Pod{}).Unmarshal(mistyped))
 	require.False(t, pods.fits(mistyped))
-	within := append(bytes.Clone(encoded), spec|wireBytes, 2, nodeName|wireVarint, 7)
+	within := append(bytes.Clone(encoded), spec|gotype.Bytes, 2, nodeName|gotype.Varint, 7)
 	require.Error(t, (&corev1.Pod{}).Unmarshal(within))
 	require.False(t, pods.fits(within))
-	const labels, key = 1<<3 | wireBytes, 1<<3 | wireBytes
-	entry := append(bytes.Clone(encoded), labels, 5, 11<<3|wireBytes, 3, key, 9, 'a') // its key is longer than the entry
+	const labels, key = 1<<3 | gotype.Bytes, 1<<3 | gotype.Bytes
+	entry := append(bytes.Clone(encoded), labels, 5, 11<<3|gotype.Bytes, 3, key, 9, 'a') // its key is longer than the entry
 	require.Error(t, (&corev1.Pod{}).Unmarshal(entry))
 	require.False(t, pods.fits(entry))
-	unknown := append(bytes.Clone(encoded), 15<<3|wireVarint, 7)
+	unknown := append(bytes.Clone(encoded), 15<<3|gotype.Varint, 7)
 	require.NoError(t, (&corev1.Pod{}).Unmarshal(unknown))
 	require.True(t, pods.fits(unknown))
 }
@@ -59,7 +61,7 @@ func TestShapeRefusesMistypedBytesOfMap(t *testing.T) {
 	encoded, err := (&corev1.Secret{Data: map[string][]byte{"a": []byte("b")}}).Marshal()
 	require.NoError(t, err)
 	require.True(t, secrets.fits(encoded))
-	const data, key, value = 2<<3 | wireBytes, 1<<3 | wireBytes, 2<<3 | wireVarint
+	const data, key, value = 2<<3 | gotype.Bytes, 1<<3 | gotype.Bytes, 2<<3 | gotype.Varint
 	mistyped := append(bytes.Clone(encoded), data, 5, key, 1, 'a', value, 7)
 	require.Error(t, (&corev1.Secret{}).Unmarshal(mistyped))
 	require.False(t, secrets.fits(mistyped))
@@ -96,4 +98,23 @@ func TestTypeThatContainsItself(t *testing.T) {
 	_, exists, err := s.GetByKey("a")
 	require.NoError(t, err)
 	require.True(t, exists)
+}
+
+// numbered has the Go types whose fields have tags that name another wire type than their code writes, filled in.
+func numbered() []message {
+	policy, one, port, yes := corev1.PreemptNever, int32(1), int32(8080), true
+	http := "http"
+	return []message{
+		&corev1.Pod{Spec: corev1.PodSpec{Priority: &one, PreemptionPolicy: &policy, EnableServiceLinks: &yes}},
+		&corev1.Service{Spec: corev1.ServiceSpec{HealthCheckNodePort: 30100, PublishNotReadyAddresses: true, SessionAffinityConfig: &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &one}}}},
+		&discoveryv1.EndpointSlice{Ports: []discoveryv1.EndpointPort{{Name: &http, Port: &port}}, Endpoints: []discoveryv1.Endpoint{{Conditions: discoveryv1.EndpointConditions{Ready: &yes, Serving: &yes}}}},
+	}
+}
+
+func TestShapeFitsNumbersWhateverTheirTagsSay(t *testing.T) {
+	for _, obj := range numbered() {
+		encoded, err := obj.Marshal()
+		require.NoError(t, err)
+		require.True(t, shapeOf(reflect.TypeOf(obj)).fits(encoded), "%T", obj)
+	}
 }

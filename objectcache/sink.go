@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -158,21 +159,21 @@ func (s *storeSink) encode(it object.Item) (encoded, error) {
 	if s.intake.Transform == nil && (it.Lent != nil || s.intake.Fields == nil) {
 		return i.objects.encodeItem(it)
 	}
-	read, v := interface{}(it.Object), it.Version
+	read, v, kind := interface{}(it.Object), it.Version, metav1.TypeMeta{}
 	if it.Lent != nil {
 		raw, err := it.Copy(&object.Shared)
 		if err != nil {
 			return encoded{}, it.Unreadable(err)
 		}
 		defer object.Shared.Put(raw)
-		read, v = raw, raw.Version()
+		read, v, kind = raw, raw.Version(), *raw.Kind()
 		i.noteDecoded()
 	}
 	obj, err := s.intake.Refine(read)
 	if err != nil {
 		return encoded{}, it.Unreadable(err)
 	}
-	e, err := s.encodeRefined(v, obj)
+	e, err := s.encodeRefined(v, kind, obj)
 	if err != nil {
 		return encoded{}, it.Unreadable(err)
 	}
@@ -180,8 +181,9 @@ func (s *storeSink) encode(it object.Item) (encoded, error) {
 	return e, nil
 }
 
-// encodeRefined encodes an object that was transformed. It puts back what identifies its state.
-func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (encoded, error) {
+// encodeRefined encodes an object that was transformed, and was read as one of a kind. It puts back what identifies
+// its state.
+func (s *storeSink) encodeRefined(v keytable.Version, kind metav1.TypeMeta, refined interface{}) (encoded, error) {
 	obj, ok := refined.(runtime.Object)
 	if !ok {
 		return encoded{}, fmt.Errorf("transform returned a %T, which is no runtime.Object", refined)
@@ -199,7 +201,7 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 	if accessor.GetUID() != v.UID {
 		accessor.SetUID(v.UID)
 	}
-	return s.informer.objects.encodeObject(obj)
+	return s.informer.objects.encodeObject(obj, kind)
 }
 
 // put stores an object, or makes it part of the generation under way, and tells the handlers. A

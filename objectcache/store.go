@@ -79,9 +79,7 @@ func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions
 	if t := reflect.TypeOf(example); isStruct(t) {
 		s.goType, s.shape = t, shapeOf(t)
 	}
-	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
-		s.kind = partial.TypeMeta
-	}
+	s.kind = metadataKind(example)
 	for name, f := range indexers {
 		s.table.addIndex(name, f, newIndex(f))
 	}
@@ -106,7 +104,7 @@ func (s *Store) encodeAny(obj interface{}) (encoded, error) {
 	if !ok {
 		return encoded{}, fmt.Errorf("objectcache: store a %T: %w", obj, errNoObject)
 	}
-	return s.encodeObject(o)
+	return s.encodeObject(o, metav1.TypeMeta{})
 }
 
 // Update does what Add does.

@@ -132,6 +132,16 @@ func TestUnchangedListDecodesAndAllocatesNothing(t *testing.T) {
 	}
 }
 
+// A pod has numbers whose tags say that they are bytes, as every pod of a real server has.
+func TestFirstListDecodesNoPod(t *testing.T) {
+	const n = 500
+	pods := body(t, wire.Protobuf, n, 0)
+	listing := testing.AllocsPerRun(3, func() {
+		list(t, objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{}), wire.Protobuf, pods, &corev1.Pod{})
+	})
+	require.Less(t, listing/n, 12.0, "a decoded pod takes dozens of allocations")
+}
+
 // A changed list decodes for the indexes alone, and an unchanged object of it is not among the
 // changes.
 func TestRelistOfSomeChangesReportsThese(t *testing.T) {

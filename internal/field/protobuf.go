@@ -169,7 +169,7 @@ func (t *Type) entry(entries []byte, name, rest string) (Value, Reason) {
 		if !fieldpath.Matches(name, key) {
 			continue
 		}
-		if value, why = t.elem.find(entry, entryValue); why == Malformed {
+		if value, why = t.elem().find(entry, entryValue); why == Malformed {
 			return Value{}, Malformed
 		}
 		why = Found // without a value, it is the zero value
@@ -180,7 +180,7 @@ func (t *Type) entry(entries []byte, name, rest string) (Value, Reason) {
 	case why != Found:
 		return Value{}, why
 	default:
-		return t.elem.value(value, rest)
+		return t.elem().value(value, rest)
 	}
 }
 

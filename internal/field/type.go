@@ -2,6 +2,7 @@ package field
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,11 +18,11 @@ import (
 type Type struct {
 	shape shape
 	of    reflect.Type
-	// elem is that of the values of a map.
-	elem *Type
 
 	once    sync.Once
 	members map[string]*member
+	// values is that of the values of a map, which may be the map's own.
+	values *Type
 }
 
 // shape is how a value is written.
@@ -80,7 +81,7 @@ func Of(t reflect.Type) *Type {
 			typed.shape = rawJSON
 		}
 	default:
-		typed.shape, typed.elem = shapeOf(t)
+		typed.shape = shapeOf(t)
 	}
 	return typed
 }
@@ -91,48 +92,58 @@ func (t *Type) Go() reflect.Type { return t.of }
 // Name returns the name of the Go type, which is that of its kind.
 func (t *Type) Name() string { return t.of.Name() }
 
-func shapeOf(t reflect.Type) (s shape, elem *Type) {
+// elem returns the Type of the values of a map.
+func (t *Type) elem() *Type {
+	t.once.Do(func() { t.values = Of(t.of.Elem()) })
+	return t.values
+}
+
+func shapeOf(t reflect.Type) shape {
 	switch t.Kind() {
 	case reflect.String:
-		return text, nil
+		return text
 	case reflect.Bool:
-		return boolean, nil
+		return boolean
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		return integer, nil
+		return integer
 	case reflect.Uint, reflect.Uint32, reflect.Uint64:
-		return natural, nil
+		return natural
 	case reflect.Float32, reflect.Float64:
-		return double, nil
+		return double
 	case reflect.Struct:
-		return structure, nil
+		return structure
 	case reflect.Slice:
 		switch {
 		case gotype.HasOwnProtobuf(t):
-			return wrapped, nil
+			return wrapped
 		case t.Elem().Kind() == reflect.Uint8:
-			return blob, nil
+			return blob
 		}
-		return list, nil
+		return list
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String && !gotype.HasOwnProtobuf(t) {
-			return mapping, Of(t.Elem())
+			return mapping
 		}
 	}
-	return opaque, nil
+	return opaque
 }
 
 // member returns the field of a struct with a name in JSON, nil if there is none.
 func (t *Type) member(name string) *member {
 	t.once.Do(func() {
 		t.members = map[string]*member{}
-		t.read(t.of, nil)
+		t.read(t.of, nil, nil)
 	})
 	return t.members[name]
 }
 
 // read adds the fields of a struct, to which the numbers lead. Fields of a struct hide those of
-// what is inlined in it.
-func (t *Type) read(of reflect.Type, numbers []int32) {
+// what is inlined in it. A struct that is inlined in itself, in the structs of around, has no others.
+func (t *Type) read(of reflect.Type, numbers []int32, around []reflect.Type) {
+	if slices.Contains(around, of) {
+		return
+	}
+	around = append(around[:len(around):len(around)], of)
 	for inlined := range 2 {
 		for i := range of.NumField() {
 			field := of.Field(i)
@@ -145,7 +156,7 @@ func (t *Type) read(of reflect.Type, numbers []int32) {
 				t.members["kind"] = &member{Type: &Type{}}
 				t.members["apiVersion"] = &member{Type: &Type{}}
 			case inline:
-				t.read(gotype.Pointed(field.Type), path)
+				t.read(gotype.Pointed(field.Type), path, around)
 			default:
 				t.members[name] = newMember(field, path)
 			}

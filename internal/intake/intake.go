@@ -37,6 +37,9 @@ type Options struct {
 	Form *object.Form
 	// Kind is what tombstones say that they are of.
 	Kind metav1.TypeMeta
+	// MetadataKind is what metadata off the wire is given before Transform sees it: the server says only that it
+	// is metadata. Empty leaves it so.
+	MetadataKind metav1.TypeMeta
 	// Fields are those that stay of an object, and Transform is what is done to it then.
 	Fields    *prune.Fields
 	Transform cache.TransformFunc

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -18,6 +19,9 @@ func (i *Intake) Refine(obj interface{}) (interface{}, error) {
 		decoded, err := i.Form.Decode(raw)
 		if err != nil {
 			return nil, err
+		}
+		if partial, ok := decoded.(*metav1.PartialObjectMetadata); ok && i.MetadataKind != (metav1.TypeMeta{}) {
+			partial.TypeMeta = i.MetadataKind
 		}
 		obj = decoded
 	} else {

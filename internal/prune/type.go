@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,7 +111,11 @@ func (t *table) byKey(key []byte) rule {
 }
 
 // typeReader reads Go types into tables.
-type typeReader struct{ *Type }
+type typeReader struct {
+	*Type
+	// inlining are the structs under way whose fields are those of the struct around them.
+	inlining []reflect.Type
+}
 
 // stray notes that the paths selected by s lead nowhere at a value of a type, and returns what
 // becomes of that.
@@ -202,6 +207,11 @@ func (r *typeReader) fields(to *table, t reflect.Type, s selection, at []string,
 // inlined is read for a struct whose fields are those of the struct around it in JSON. In
 // protobuf it is a message of its own.
 func (r *typeReader) inlined(t reflect.Type, s selection, at []string, seen map[string]bool) rule {
+	if slices.Contains(r.inlining, t) { // it is inlined in itself, and has no other fields
+		return rule{}
+	}
+	r.inlining = append(r.inlining, t)
+	defer func() { r.inlining = r.inlining[:len(r.inlining)-1] }()
 	within := &table{}
 	r.fields(within, t, s, at, seen)
 	switch {

@@ -30,6 +30,7 @@ func New(id Identity) *corev1.Pod {
 	at := metav1.NewTime(id.Created.UTC())
 	digest := strings.Repeat(id.Hash[:8], 8)
 	yes, seconds, grace := true, int64(300), int64(30)
+	priority, preemption := int32(0), corev1.PreemptLowerPriority
 	quantity := resource.MustParse
 	var env []corev1.EnvVar
 	for n := range 11 {
@@ -63,6 +64,7 @@ func New(id Identity) *corev1.Pod {
 			}},
 			RestartPolicy: "Always", TerminationGracePeriodSeconds: &grace, DNSPolicy: "ClusterFirst", ServiceAccountName: "default",
 			NodeName: id.Node, SchedulerName: "default-scheduler", SecurityContext: &corev1.PodSecurityContext{},
+			EnableServiceLinks: &yes, Priority: &priority, PreemptionPolicy: &preemption,
 			Tolerations: []corev1.Toleration{
 				{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: &seconds},
 				{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: &seconds},

@@ -55,6 +55,7 @@ func (c Cluster) pod(d *deployment, ordinal, i, revision int) *corev1.Pod {
 	replicaSet := d.name + "-" + d.hash
 	yes, seconds, grace, mode := true, int64(300), int64(30), int32(0o644)
 	tokenSeconds := int64(3607)
+	priority, preemption := int32(0), corev1.PreemptLowerPriority
 	volumes := []corev1.Volume{
 		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: d.name}, DefaultMode: &mode}}},
 		{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: &mode, Sources: []corev1.VolumeProjection{
@@ -76,6 +77,7 @@ func (c Cluster) pod(d *deployment, ordinal, i, revision int) *corev1.Pod {
 			Volumes: volumes, Containers: d.containers,
 			RestartPolicy: "Always", TerminationGracePeriodSeconds: &grace, DNSPolicy: "ClusterFirst", EnableServiceLinks: &yes, ServiceAccountName: d.name,
 			NodeName: fmt.Sprintf("ip-%s", strings.ReplaceAll(hostIP(node), ".", "-")), SchedulerName: "default-scheduler", SecurityContext: &corev1.PodSecurityContext{},
+			Priority: &priority, PreemptionPolicy: &preemption,
 			Tolerations: []corev1.Toleration{
 				{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: &seconds},
 				{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: &seconds},
