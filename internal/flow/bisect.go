@@ -22,7 +22,17 @@ const (
 
 // mayBisect reports whether a batch that has failed once more is to be tried in parts.
 func mayBisect(batch []Sent) bool {
-	return len(batch) > 1 && (batch[0].Entry.Ambiguous+1)%bisectEvery == 0
+	return len(batch) > 1 && (ambiguous(batch)+1)%bisectEvery == 0
+}
+
+// ambiguous is how often all of a batch have failed before, each time maybe for another event. Some
+// may have failed more often, in a batch before they came later.
+func ambiguous(batch []Sent) int {
+	least := batch[0].Entry.Ambiguous
+	for _, s := range batch[1:] {
+		least = min(least, s.Entry.Ambiguous)
+	}
+	return least
 }
 
 // bisect finds the events of the batch that fail by themselves, and has the others taken in. It
@@ -56,7 +66,7 @@ func (t *trial) bisect(ctx context.Context) {
 // ones towards the middle.
 func (t *trial) probe(ctx context.Context) (rest []Sent) {
 	last, half := len(t.batch)-1, len(t.batch)/2
-	inwards := t.batch[0].Entry.Ambiguous / bisectEvery % (last - half + 1)
+	inwards := ambiguous(t.batch) / bisectEvery % (last - half + 1)
 	rest = t.batch
 	for _, at := range []int{min(inwards, half-1), last - inwards} {
 		if ctx.Err() != nil {

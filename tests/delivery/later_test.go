@@ -150,3 +150,37 @@ func TestPartsThatComeLaterAreNotTakenIn(t *testing.T) {
 		w.RequireState(&b.Recorder)
 	})
 }
+
+// Failures of an earlier batch do not count for the one that events come in later.
+func TestBatchOfWhatComesLaterIsTriedInPartsAfterItsOwnFailures(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		down := errors.New("connection refused")
+		later := func(at int) error {
+			return informer.FailedEvents{{Index: at, Err: errBusy, Later: true, After: time.Minute}}
+		}
+		answers := []error{nil, down, down, later(0), later(0), nil, down, down}
+		var tried [][]string
+		see := func(events []informer.Event) {
+			if busy(events); events[0].Key == "z/slow" {
+				time.Sleep(2 * time.Minute)
+			}
+		}
+		b := harness.Batches{See: see, Fail: func(batch []string) (err error) {
+			if len(tried) < len(answers) {
+				err = answers[len(tried)]
+			}
+			tried = append(tried, batch)
+			return err
+		}}
+		harness.Settled(w, informer.InformerConfig{BatchHandler: &b})
+		together(w, func() { w.CreatePods("a/1", "a/2") })
+		harness.Sleep(10 * time.Second)
+		w.CreatePods("a/3")
+		harness.Sleep(time.Second)
+		w.CreatePods("z/slow") // until both are due
+		harness.Sleep(time.Hour)
+		both, last := []string{"add a/1", "add a/2"}, []string{"add a/1", "add a/3"}
+		require.Equal(t, [][]string{both, both, both, {"add a/3"}, {"add z/slow"}, last, last, last}, tried[1:])
+		w.RequireState(&b.Recorder)
+	})
+}
