@@ -70,7 +70,7 @@ func prepareDays(t *testing.T, share int) {
 func scripts24h(turn int, shards bool) *rapid.Generator[*script.Script] {
 	return rapid.Custom(func(t *rapid.T) *script.Script {
 		dice := func(n int) int { return (rapid.IntRange(0, n-1).Draw(t, "dice") + turn) % n }
-		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000, Shards: shards, TLS: true})
+		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000, Shards: shards, TLS: true, Dialects: true})
 	})
 }
 
