@@ -71,7 +71,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.Usage = func() { fmt.Fprint(out, usage+flags.FlagUsages()) }
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	flags.StringArrayVar(&o.Contexts, "context", nil, "a `context` of the kubeconfig, that is a cluster to mirror; repeatable (default the current one)")
-	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched, but secrets)")
+	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched)")
 	flags.StringVar(&file, "db", "", "the SQLite `file` (default "+DefaultFile+"; with --demo a temporary one)")
 	flags.StringVar(&o.Database, "database", "", "instead of --db: the `address` of a database, like postgres://user@host:5432/name (the password from $PGPASSWORD or ~/.pgpass), or sqlite:FILE")
 	flags.BoolVar(&o.Follow.BeginAnew, "begin-anew", false, "replace what the database has of another cluster under the same name; without it, mirror leaves that as it is, and waits")
@@ -90,9 +90,6 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.IntVar(&o.Follow.Shards, "shards", 1, "with --share: into how many parts each cluster is divided, by namespaces; a replica with another number than the others waits until they have ended")
 	if err := flags.Parse(args); err != nil {
 		return o, err
-	}
-	if len(o.Follow.Resources) == 0 && !o.Demo { // the demo has made its own
-		o.Follow.Except = []string{"secrets"}
 	}
 	if o.Demo && !flags.Changed("listen") {
 		o.Listen = "localhost:0"

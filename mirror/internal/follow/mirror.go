@@ -37,7 +37,6 @@ type Config struct {
 	Database  Database
 	Say       func(line string) // gets what is said once, such as that nothing can be written
 	Resources []string          // patterns of package fleet; none = all
-	Except    []string          // patterns of what is left out of them
 	Shards    int               // of each cluster; 0 = 1
 	Prune     []string
 	PageSize  int64 // of lists; 0 = the informer's default
@@ -79,7 +78,7 @@ func New(config Config) (m *Mirror, err error) {
 		// By namespace, because a row is found by its name: of an object that is created anew, the
 		// shard by UID is another one, whose owner may be faster than the owner that sees the
 		// deletion.
-		Groups:    []fleet.Group{{Resources: config.Resources, Except: config.Except, Shards: config.Shards, ShardBy: informer.ShardByNamespace}},
+		Groups:    []fleet.Group{{Resources: config.Resources, Shards: config.Shards, ShardBy: informer.ShardByNamespace}},
 		Budget:    informer.NewBudget(maxWaiting),
 		Factory:   m.members,
 		Configure: m.configure,
