@@ -90,6 +90,7 @@ func (p *player) setup(process *process) Setup {
 	door := gate{process: process, each: p.oracle.Handler(behaves), batch: p.oracle.BatchHandler(behaves)}
 	s := Setup{
 		Dialect:      p.script.server.Dialect,
+		Mistyped:     p.script.mistyped,
 		Config:       p.config,
 		Client:       p.server.Config(),
 		Resource:     pods,

@@ -25,6 +25,9 @@ type Setup struct {
 	// Dialect is what the server does otherwise than a kube-apiserver: it may leave an informer
 	// without a version, or without a watch.
 	Dialect informertest.Dialect
+	// Mistyped is that a version may come in one content and later in another: an informer that keeps
+	// objects tells of that.
+	Mistyped bool
 	// Handler is to be told, or, where Config.Batch is not 0 and the informer has batches,
 	// BatchHandler.
 	Handler      informer.ResourceEventHandler
