@@ -70,19 +70,18 @@ func (q *Queue) Shown(key string, version keytable.Version) (done bool, other ty
 		}
 		return e.shows(version) || waits && recency.Older(version, e.Version), ""
 	}
+	refused, in, exists := q.refusedLocked(key)
+	refusedHere := exists && q.generation.isOn(in) // and what is known may be of before the generation
 	if c.Marked && !(c.SameVersion && c.SameObject) {
 		switch known, ok := q.known.Get(key); {
-		case ok && !known.SameObject(version):
+		case ok && !refusedHere && !known.SameObject(version):
 			return true, known.UID
 		case ok && !c.SameVersion && recency.Older(version, known):
 			return true, ""
 		}
 	}
-	if !c.SameVersion {
-		refused, in, exists := q.refusedLocked(key)
-		if exists && q.generation.isOn(in) && recency.Older(version, keytable.Version{ResourceVersion: refused}) {
-			return true, ""
-		}
+	if !c.SameVersion && refusedHere && recency.Older(version, keytable.Version{ResourceVersion: refused}) {
+		return true, ""
 	}
 	// A page, or all of a list, that was cut is read again: what was delivered from it
 	// already is not told again. A slow consumer would never get past what cuts it.
