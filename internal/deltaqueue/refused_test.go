@@ -112,3 +112,21 @@ func TestOlderThanRefusedOfAGeneration(t *testing.T) {
 	q.BeginGeneration()
 	require.False(t, shown(q, "k", version("7")))
 }
+
+// A generation that shows an object again, which the consumer has refused, shows no other object of its
+// key, although what is known is the one before it.
+func TestRefusedObjectThatIsShownAgainIsNoOther(t *testing.T) {
+	q, v := newRefusingQueue("")
+	v.Set("k", keytable.Version{ResourceVersion: "5", UID: "before"}, 0)
+	q.BeginGeneration()
+	now := keytable.Version{ResourceVersion: "8", UID: "now"}
+	done, other := q.Shown("k", now)
+	require.False(t, done)
+	require.Empty(t, other)
+	put(t, q, deltaqueue.Delta{Type: cache.Replaced, Key: "k", Version: now})
+	bury(t, q, v)
+	for _, version := range []keytable.Version{now, {ResourceVersion: "9", UID: "now"}} {
+		_, other = q.Shown("k", version)
+		require.Empty(t, other)
+	}
+}
