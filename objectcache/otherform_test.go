@@ -233,7 +233,8 @@ type ring struct {
 	Pairs             [][]map[int]*ring `json:"pairs,omitempty"`
 	Left              *ring             `json:"-"`
 	owner             *ring
-	parts             nodes
+	//lint:ignore U1000 reflection reads it
+	parts nodes
 }
 
 type (

@@ -13,6 +13,7 @@ type names map[string]names
 
 // ring is inlined in itself, and has a map of maps like it.
 type ring struct {
+	//lint:ignore U1000 reflection reads it
 	*ring `json:",inline" protobuf:"bytes,1,opt,name=ring"`
 	Names names  `json:"names,omitempty" protobuf:"bytes,2,rep,name=names"`
 	Text  string `json:"text" protobuf:"bytes,3,opt,name=text"`

@@ -13,6 +13,7 @@ type names map[string]names
 
 // ring is inlined in itself, and has fields that lead back to their type.
 type ring struct {
+	//lint:ignore U1000 reflection reads it
 	*ring `json:",inline"`
 	Next  *ring  `json:"next,omitempty"`
 	Names names  `json:"names,omitempty"`
