@@ -140,6 +140,7 @@ func TestBusyItemsAreNoDeadLetters(t *testing.T) {
 		defer func() { cancel(); <-ended }()
 
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Len(t, x.documents, 300)
 		require.LessOrEqual(t, x.requests, 40)
 		letters := i.DeadLetters()
@@ -147,6 +148,7 @@ func TestBusyItemsAreNoDeadLetters(t *testing.T) {
 		require.Equal(t, "default/bad", letters[0].Key)
 		require.NoError(t, cluster.Delete(configMaps, "default", "bad"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Empty(t, i.DeadLetters())
 	})
 }
