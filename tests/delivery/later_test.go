@@ -45,10 +45,10 @@ func TestItemsThatAreBusyAtRandomMakeNoDeadLetters(t *testing.T) {
 		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 1})
 		began := calls
 		together(w, func() { w.CreatePods(harness.Keys(300)...) })
-		harness.Sleep(time.Minute)
+		harness.Sleep(10 * time.Minute)
 		require.Empty(t, i.DeadLetters())
 		require.Zero(t, i.Status().Queued)
-		require.LessOrEqual(t, calls-began, 15, "each call takes in most of what is left")
+		require.LessOrEqual(t, calls-began, 30, "each call takes in most of what is left")
 		w.RequireState(&b.Recorder)
 	})
 }
