@@ -139,7 +139,7 @@ func TestFirstListDecodesNoPod(t *testing.T) {
 	listing := testing.AllocsPerRun(3, func() {
 		list(t, objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{}), wire.Protobuf, pods, &corev1.Pod{})
 	})
-	require.Less(t, listing/n, 12.0, "a decoded pod takes dozens of allocations")
+	require.Less(t, listing/n, 40.0, "a decoded pod takes 68 allocations; the race detector has its own")
 }
 
 // A changed list decodes for the indexes alone, and an unchanged object of it is not among the

@@ -3,7 +3,10 @@ package delivery_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,32 +60,34 @@ func TestItemsThatAreBusyAtRandomMakeNoDeadLetters(t *testing.T) {
 // fails after it.
 func TestEventThatComesLaterIsNoDeadLetter(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		locked, down := true, false
-		var alone []time.Time
+		var locked, down atomic.Bool
+		locked.Store(true)
+		var alone atomic.Int32
 		b := harness.Batches{See: busy, Fail: func(batch []string) error {
-			if down {
+			if down.Load() {
 				return errors.New("connection refused")
 			}
 			if len(batch) == 1 && strings.Contains(batch[0], "a/2") {
-				alone = append(alone, time.Now())
+				alone.Add(1)
 			}
-			return busyFor(batch, 0, func(event string) bool { return locked && strings.Contains(event, "a/2") })
+			return busyFor(batch, 0, func(event string) bool { return locked.Load() && strings.Contains(event, "a/2") })
 		}}
 		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
 		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		require.Equal(t, 1, i.Status().Queued)
-		time.Sleep(20 * time.Minute)
+		harness.Sleep(20 * time.Minute)
 		require.Empty(t, i.DeadLetters())
-		require.Less(t, len(alone), 80, "the pauses grow")
+		require.Less(t, alone.Load(), int32(80), "the pauses grow")
 		w.CreatePods("a/4")
 		synctest.Wait()
 		require.Equal(t, 1, i.Status().Queued, "the new one does not wait for it")
 		require.Equal(t, informer.ReasonHandlerFailing, i.Status().Condition.Reason)
 
-		down = true
+		down.Store(true)
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, i.DeadLetters(), "the destination is away for less than an outage")
-		down, locked = false, false
+		down.Store(false)
+		locked.Store(false)
 		harness.Sleep(time.Minute)
 		w.RequireState(&b.Recorder)
 		require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
@@ -125,12 +130,21 @@ func TestEventComesLaterWhenTheDestinationSays(t *testing.T) {
 // A batch that fails as a whole is not tried in parts where each event alone is to come later.
 func TestPartsThatComeLaterAreNotTakenIn(t *testing.T) {
 	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
-		well := true
+		var well atomic.Bool
+		well.Store(true)
+		var lock sync.Mutex
 		var sizes []int
+		seen := func() []int {
+			lock.Lock()
+			defer lock.Unlock()
+			return slices.Clone(sizes)
+		}
 		b := harness.Batches{See: busy, Fail: func(batch []string) error {
+			lock.Lock()
 			sizes = append(sizes, len(batch))
+			lock.Unlock()
 			switch {
-			case well, strings.Contains(batch[0], "z/busy"):
+			case well.Load(), strings.Contains(batch[0], "z/busy"):
 				return nil
 			case len(batch) > 1:
 				return errors.New("the disk is full")
@@ -138,14 +152,14 @@ func TestPartsThatComeLaterAreNotTakenIn(t *testing.T) {
 			return busyFor(batch, 0, func(string) bool { return true })
 		}}
 		i := harness.Settled(w, informer.InformerConfig{BatchHandler: &b, MaxAttempts: 2})
-		began := len(sizes)
-		well = false
+		began := len(seen())
+		well.Store(false)
 		together(w, func() { w.CreatePods(harness.Keys(100)...) })
-		time.Sleep(time.Second)
-		require.Equal(t, []int{1, 100, 100, 100, 1, 1}, sizes[began:][:6])
+		harness.Sleep(time.Second)
+		require.Equal(t, []int{1, 100, 100, 100, 1, 1}, seen()[began:][:6])
 		time.Sleep(time.Hour)
 		require.Empty(t, i.DeadLetters())
-		well = true
+		well.Store(true)
 		harness.Sleep(time.Minute)
 		w.RequireState(&b.Recorder)
 	})
