@@ -62,6 +62,8 @@ func (a audited) OnDeletion(deleted func(key, resourceVersion string)) (stop fun
 
 func (a audited) Acknowledged() string { return a.readable() }
 
+func (a audited) Told() string { return a.into.observed.load().Resume() }
+
 func (a audited) Await(ctx context.Context, resourceVersion string) error {
 	return a.WaitUntil(ctx, resourceVersion)
 }

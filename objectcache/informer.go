@@ -401,7 +401,7 @@ func (i *Informer) readable() string {
 	if !i.HasSynced() {
 		return ""
 	}
-	return i.into.observed.load()
+	return i.into.observed.load().Claim()
 }
 
 // doneChecker is a cache.DoneChecker over a channel.

@@ -135,7 +135,7 @@ func (s *storeSink) beginCovering() {
 	i := s.informer
 	i.lists.begin()
 	i.changelog.applying.Lock()
-	s.trust.Begin(s.claimLocked(s.observed.load()), i.setup.Cluster.Replaced())
+	s.trust.Begin(s.claimLocked(s.observed.load().ResourceVersion), i.setup.Cluster.Replaced())
 	s.covers.Begin(i.setup.Report.Gaps.Count())
 	i.changelog.applying.Unlock()
 	if i.snapshots != nil {
@@ -189,7 +189,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.Payl
 	if last := c.store.LastStoreSyncResourceVersion(); resume != "" && rv.Compare(last, resume) == rv.Newer {
 		observed = last
 	}
-	c.into.observed.store(observed)
+	c.into.observed.store(rv.At(observed))
 	c.into.resume = resume
 	c.into.covers.Begin(c.setup.Report.Gaps.Count())
 	c.into.covers.End(resume != "")

@@ -20,6 +20,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/recency"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -28,8 +29,8 @@ import (
 type storeSink struct {
 	informer *Informer
 	intake   intake.Intake
-	// observed is the newest resource version that was taken in full. It is set when readers see
-	// that, while the changelog is applied to.
+	// observed is how far the store has taken what happened. It is set when readers see that, while the
+	// changelog is applied to.
 	observed observed
 	// current is a moment.Moment, zero if there is none: everything that the server had then is in
 	// the store. It does not go back.
@@ -48,23 +49,22 @@ type storeSink struct {
 	resume string
 }
 
-// observed is a resource version that can be read while its writer is busy: an index function may
-// hold that up for long.
+// observed can be read while its writer is busy: an index function may hold that up for long.
 type observed struct {
-	mu              sync.Mutex
-	resourceVersion string
+	mu sync.Mutex
+	at rv.Reached
 }
 
-func (o *observed) load() string {
+func (o *observed) load() rv.Reached {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.resourceVersion
+	return o.at
 }
 
-func (o *observed) store(resourceVersion string) {
+func (o *observed) store(at rv.Reached) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.resourceVersion = resourceVersion
+	o.at = at
 }
 
 var _ sink.Sink = (*storeSink)(nil)
@@ -135,7 +135,7 @@ func (s *storeSink) stale(deletion bool, key string, v keytable.Version) bool {
 	if s.informer.setup.Resource == nil && v.ResourceVersion == known.ResourceVersion {
 		return false // not every source makes new versions: a fake client keeps those that it is given
 	}
-	return exists && recency.Stale(deletion, v, known, s.observed.load(), func() bool { return told })
+	return exists && recency.Stale(deletion, v, known, s.observed.load().ResourceVersion, func() bool { return told })
 }
 
 // has reports whether the object of a key is known in just this state.
@@ -269,7 +269,7 @@ func (s *storeSink) Observed(p sink.Progress) error {
 	i := s.informer
 	i.changelog.applying.Lock()
 	defer i.changelog.applying.Unlock()
-	s.observed.store(p.ResourceVersion)
+	s.observed.store(p.Reached)
 	s.resume = p.Claim()
 	if int64(p.Current) > s.current.Load() {
 		s.current.Store(int64(p.Current))
@@ -381,11 +381,11 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		if added.len() > 0 {
 			i.changelog.append(nil, event{batch: added, arrived: at})
 		}
-		i.waiting.Listed(g.observed.load(), resourceVersion)
+		i.waiting.Listed(g.observed.load().ResourceVersion, resourceVersion)
 		if complete {
 			g.renames.end()
 		}
-		g.observed.store(resourceVersion)
+		g.observed.store(rv.At(resourceVersion))
 		g.resume = resourceVersion
 		g.covers.End(complete)
 		i.lists.end()

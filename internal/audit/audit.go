@@ -58,6 +58,8 @@ type Informer interface {
 	OnDeletion(deleted func(key, resourceVersion string)) (stop func())
 	// Acknowledged returns the resource version up to which everything is acknowledged.
 	Acknowledged() string
+	// Told is Acknowledged, or an older version: no change of a version up to it can come any more.
+	Told() string
 	// Await returns when everything up to a resource version is acknowledged.
 	Await(ctx context.Context, resourceVersion string) error
 	// AwaitRead returns when everything that was read by now is acknowledged.

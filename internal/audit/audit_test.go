@@ -140,6 +140,8 @@ func (c *cluster) ListAgain(context.Context) error {
 
 func (c *cluster) Acknowledged() string { return strconv.FormatUint(c.reached, 10) }
 
+func (c *cluster) Told() string { return c.Acknowledged() }
+
 func (c *cluster) Await(_ context.Context, resourceVersion string) error {
 	c.live()
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)

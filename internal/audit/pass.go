@@ -33,6 +33,8 @@ type suspect struct {
 	server keytable.Version
 }
 
+func (s suspect) listed() bool { return s.server != keytable.Version{} }
+
 // pass is one pass over a list.
 type pass struct {
 	Options
@@ -175,6 +177,12 @@ func (p *pass) judgeAll(ctx context.Context) error {
 			return err
 		}
 	}
+	p.suspects = slices.DeleteFunc(p.suspects, p.isRight)
+	if len(p.suspects) > 0 && !p.silent {
+		if err := p.awaitRest(ctx); err != nil {
+			return err
+		}
+	}
 	if p.silent {
 		return nil
 	}
@@ -195,6 +203,26 @@ func (p *pass) awaitVersion(ctx context.Context) (err error) {
 		return fmt.Errorf("waiting until the informer has acknowledged version %s of the list: %w", p.report.ResourceVersion, err)
 	}
 	p.acknowledged = !p.silent
+	return nil
+}
+
+// awaitRest waits until nothing more of the version of the list can come, or the informer has been silent
+// for too long.
+func (p *pass) awaitRest(ctx context.Context) error {
+	before, _ := p.Informer.News()
+	for since := time.Now(); !rv.NotNewer(p.report.ResourceVersion, p.Informer.Told()); {
+		if err := backoff.Sleep(ctx, time.Second); err != nil {
+			return fmt.Errorf("waiting until the informer has acknowledged all of version %s of the list: %w", p.report.ResourceVersion, err)
+		}
+		switch news, watches := p.Informer.News(); {
+		case !watches || news != before:
+			before, since = news, time.Now()
+		case time.Since(since) >= listPatience:
+			p.silent = true
+			return nil
+		}
+	}
+	p.suspects = slices.DeleteFunc(p.suspects, p.isRight)
 	return nil
 }
 
@@ -220,17 +248,25 @@ func (p *pass) await(ctx context.Context, resourceVersion string) (silent bool, 
 	}
 }
 
+// isRight reports whether a suspect does not differ from the list, or only because it has changed since.
+func (p *pass) isRight(s suspect) bool {
+	own, has := p.Informer.Get(s.key)
+	if !has {
+		return !s.listed() || p.gone.after(s.key, p.report.ResourceVersion)
+	}
+	return p.newer(own.ResourceVersion) || s.listed() && own.ResourceVersion == s.server.ResourceVersion && own.SameObject(s.server)
+}
+
 // judge notes whether a suspect differs.
 func (p *pass) judge(ctx context.Context, s suspect) error {
 	own, has := p.Informer.Get(s.key)
-	listed := s.server != keytable.Version{}
 	switch {
-	case has && (p.newer(own.ResourceVersion) || listed && own.ResourceVersion == s.server.ResourceVersion && own.SameObject(s.server)):
-	case has && listed:
+	case p.isRight(s):
+	case has && s.listed():
 		p.report.addStale(s.key, s.server, own)
 	case has:
 		return p.judgeUnlisted(ctx, s.key, own)
-	case listed && !p.gone.after(s.key, p.report.ResourceVersion):
+	default:
 		return p.judgeUnknown(ctx, s)
 	}
 	return nil

@@ -96,15 +96,14 @@ func (l *second) look(it Item) {
 func (p *pass) judgeByBoth(s suspect, list *second) {
 	own, has := p.Informer.Get(s.key)
 	now := list.shown[s.key]
-	listed := s.server != keytable.Version{}
 	switch {
 	case now != s.server: // it has changed meanwhile
-	case has && (p.newer(own.ResourceVersion) || listed && own.ResourceVersion == s.server.ResourceVersion && own.SameObject(s.server)):
-	case has && listed:
+	case p.isRight(s):
+	case has && s.listed():
 		p.report.addStale(s.key, s.server, own)
 	case has && !p.partial && !list.partial:
 		p.report.addSuperfluous(s.key, own)
-	case !has && listed && !p.gone.after(s.key, p.report.ResourceVersion):
+	case !has:
 		p.report.addMissing(s.key, s.server)
 	}
 }

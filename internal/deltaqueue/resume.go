@@ -93,18 +93,29 @@ func (q *Queue) Drained() bool {
 	return q.firstOwnLocked() == nil && !q.frontier.ahead
 }
 
-// ResumePoint is the resource version up to which everything is acknowledged, or was dropped.
+// ResumePoint is the resource version up to which everything is acknowledged, or was dropped. It is
+// before a version of which more is to be expected.
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.reachedLocked()
 }
 
+// ToldPoint is ResumePoint, or an older version: of all versions up to it, everything was told.
+func (q *Queue) ToldPoint() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if oldest := q.firstOwnLocked(); oldest != nil {
+		return oldest.resume
+	}
+	return q.frontier.reached().Resume()
+}
+
 func (q *Queue) reachedLocked() string {
 	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.resume
 	}
-	return q.frontier.observed
+	return q.frontier.reached().Claim()
 }
 
 // SafeResumePoint is ResumePoint if a watch from there brings all that is neither acknowledged nor

@@ -35,6 +35,8 @@ func (a audited) OnDeletion(deleted func(key, resourceVersion string)) (stop fun
 
 func (a audited) Acknowledged() string { return a.run.queue.ResumePoint() }
 
+func (a audited) Told() string { return a.run.queue.ToldPoint() }
+
 func (a audited) Await(ctx context.Context, resourceVersion string) error {
 	return a.run.WaitUntil(ctx, resourceVersion, nil)
 }
