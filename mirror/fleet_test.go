@@ -37,7 +37,7 @@ func TestClustersOfAFolder(t *testing.T) {
 			}
 			return mirrortest.Has(synced(east))(all) && mirrortest.Has(synced(west))(all)
 		}, cancel)
-		require.Equal(t, exitOK, run(ctx, []string{"--clusters", folder, "--db", path}, to.Screen), to)
+		require.Equal(t, exitOK, run(ctx, []string{"--clusters", folder, "--resources=*", "--db", path}, to.Screen), to)
 		require.Empty(t, to.Messages())
 	}
 	runs(func() { put(west) })

@@ -131,7 +131,7 @@ func TestInterruptedBeforeItIsSynced(t *testing.T) {
 	to.When(func(all string) bool {
 		return mirrortest.Has("here widgets.example.com: synced")(all) && mirrortest.Has("secrets: 403 Forbidden")(all)
 	}, cancel)
-	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
+	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--resources=*", "--db", filepath.Join(t.TempDir(), "mirror.db")}
 	require.Equal(t, exitFailed, run(ctx, args, to.Screen), to)
 	require.Regexp(t, `mirror: here secrets: 403 Forbidden: 403 by an injected fault; tried again within a minute\n`, to.Messages())
 	require.Contains(t, to.Messages(), "mirror: here secrets: not synced: 403 Forbidden")
@@ -209,6 +209,35 @@ func TestUnreachableConfiguration(t *testing.T) {
 	require.Contains(t, to.Messages(), "dir.db: ")
 }
 
+// Secrets are mirrored if they are named, and not else.
+func TestSecretsAreLeftOutUnlessNamed(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
+	kubeconfig := mirrortest.Kubeconfig(t, c.Endpoint())
+	for named, want := range map[string]bool{"": false, "--resources=pods": false, "--resources=secrets": true, "--resources=*": true} {
+		to := mirrortest.NewOutput()
+		args := []string{"--once", "--kubeconfig", kubeconfig, "--db", filepath.Join(t.TempDir(), "mirror.db")}
+		if named != "" {
+			args = append(args, named)
+		}
+		require.Equal(t, exitOK, run(t.Context(), args, to.Screen), to)
+		require.Equal(t, want, strings.Contains(to.String(), "secrets"), "%s: %s", named, to)
+	}
+}
+
+// A file of an earlier run has Secrets. They stay, nothing waits for them, and it is said.
+func TestSecretsOfAnEarlierRunStay(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	args := []string{"--once", "--timeout=10s", "--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--db", path}
+	require.Equal(t, exitOK, run(t.Context(), append(args, "--resources=*"), mirrortest.NewOutput().Screen))
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), args, to.Screen), to)
+	require.Contains(t, to.Messages(), "here: the database has Secrets of an earlier run, which are not followed")
+	c.Equal(t, mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path}))
+}
+
 // With --once, what is refused and what is down is reported, and the rest is done.
 func TestOnceReportsWhatFailed(t *testing.T) {
 	t.Parallel()
@@ -217,7 +246,7 @@ func TestOnceReportsWhatFailed(t *testing.T) {
 	kubeconfig := mirrortest.Kubeconfig(t, c.Endpoint(), clusters.Endpoint{Name: "gone", Client: mirrortest.Unreachable(t)})
 	path := filepath.Join(t.TempDir(), "mirror.db")
 	to := mirrortest.NewOutput()
-	args := []string{"--once", "--kubeconfig", kubeconfig, "--context=here", "--context=gone", "--db", path, "--timeout=30s"}
+	args := []string{"--once", "--kubeconfig", kubeconfig, "--context=here", "--context=gone", "--resources=*", "--db", path, "--timeout=30s"}
 
 	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
 	require.Contains(t, to.String(), "6 synced, 2 failed")

@@ -71,7 +71,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.Usage = func() { fmt.Fprint(out, usage+flags.FlagUsages()) }
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	flags.StringArrayVar(&o.Contexts, "context", nil, "a `context` of the kubeconfig, that is a cluster to mirror; repeatable (default the current one)")
-	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched)")
+	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched, but secrets)")
 	flags.StringVar(&file, "db", "", "the SQLite `file` (default "+DefaultFile+"; with --demo a temporary one)")
 	flags.StringVar(&o.Database, "database", "", "instead of --db: the `address` of a database, like postgres://user@host:5432/name (the password from $PGPASSWORD or ~/.pgpass), or sqlite:FILE")
 	flags.BoolVar(&o.Follow.BeginAnew, "begin-anew", false, "replace what the database has of another cluster under the same name; without it, mirror leaves that as it is, and waits")
@@ -91,6 +91,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	o.Follow.OmitSecrets = len(o.Follow.Resources) == 0 && !o.Demo // those of the demo are made up
 	if o.Demo && !flags.Changed("listen") {
 		o.Listen = "localhost:0"
 	}
