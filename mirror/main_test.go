@@ -253,6 +253,7 @@ func TestOnceReportsWhatFailed(t *testing.T) {
 	require.Regexp(t, `here +secrets .*FAILED: 403 Forbidden: 403 by an injected fault`, to.String())
 	require.Regexp(t, `gone +\(discovery\) .*FAILED: .*connection refused`, to.String())
 	require.Contains(t, to.Messages(), "here secrets: 403 Forbidden")
+	require.Contains(t, to.Messages(), "mirror: not reached: gone\n")
 
 	db := mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path})
 	c.Equal(t, db, mirrortest.Pods, mirrortest.ConfigMaps, mirrortest.Widgets)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -19,6 +20,7 @@ import (
 	"github.com/rvinformer/informer/mirror/internal/share"
 	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/sqlsink"
+	"k8s.io/client-go/rest"
 )
 
 // program is one run of mirror.
@@ -28,7 +30,8 @@ type program struct {
 	board  *board.Board
 	sink   *sqlsink.Sink
 	mirror *follow.Mirror
-	demo   demo.Demo // empty without --demo
+	demo   demo.Demo        // empty without --demo
+	folder *clusters.Folder // with --once and --clusters: the files that were read
 }
 
 // mirror does what the options ask for. It reports whether all that --once waits for is synced.
@@ -41,6 +44,18 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 			return false, err
 		}
 		number = len(endpoints)
+	}
+	if o.Clusters != "" && o.Once {
+		p.folder = clusters.NewFolder(o.Clusters, func(name string, client *rest.Config) error {
+			endpoints = append(endpoints, clusters.Endpoint{Name: name, Client: client})
+			return nil
+		}, nil, to.Say)
+		if err := p.folder.Look(); err != nil {
+			return false, err
+		}
+		if number = len(endpoints); number == 0 {
+			return false, fmt.Errorf("--clusters: there is no kubeconfig in %s", o.Clusters)
+		}
 	}
 	fate := ""
 	if o.Database == "" {
@@ -149,7 +164,14 @@ func (p *program) run(ctx context.Context) (ok bool, err error) {
 		if verdict != "" {
 			p.screen.Print(verdict)
 		}
-		return synced, errors.Join(err, failed)
+		unreached := display.Unreached(rows)
+		if p.folder != nil {
+			unreached = append(unreached, p.folder.Failed()...)
+		}
+		if len(unreached) > 0 {
+			p.screen.Say("not reached: " + strings.Join(unreached, ", "))
+		}
+		return synced && len(unreached) == 0, errors.Join(err, failed)
 	}
 	sum := display.Total(rows)
 	p.screen.Print(fmt.Sprintf("stopped after %s: %s objects of %d resources; %s",
@@ -179,7 +201,7 @@ func (p *program) settle(ctx context.Context, stop func() error) (verdict string
 func (p *program) runFleet(ctx context.Context) (err error) {
 	var beside []func(context.Context)
 	if p.Clusters != "" {
-		folder := clusters.NewFolder(p.Clusters, p.mirror.Add, p.mirror.Remove, p.screen.Say)
+		folder := clusters.NewFolder(p.Clusters, p.mirror.Put, p.mirror.Remove, p.screen.Say)
 		if err := folder.Look(); err != nil {
 			return err
 		}

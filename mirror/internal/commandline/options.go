@@ -26,6 +26,7 @@ listed. Beside the SQLite file there may be its -wal and -shm, which are part of
 
 Usage:
   mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE | --database ADDRESS] [--once]
+  mirror --clusters DIRECTORY [--once] [--resources LIST] [--db FILE | --database ADDRESS]
   mirror --clusters DIRECTORY [--share NAMESPACE/NAME --database ADDRESS] [--resources LIST]
   mirror --demo [--once]
 
@@ -48,7 +49,7 @@ type Options struct {
 }
 
 // IsFleet reports whether clusters come and go, or replicas share them.
-func (o Options) IsFleet() bool { return o.Clusters != "" || o.IsShared() }
+func (o Options) IsFleet() bool { return o.Clusters != "" && !o.Once || o.IsShared() }
 
 // IsShared reports whether replicas share the work.
 func (o Options) IsShared() bool { return o.Share.Leases != "" }
@@ -82,7 +83,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.BoolVar(&o.Demo, "demo", false, "mirror three simulated clusters that run inside this process")
 	flags.IntVar(&o.DemoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
 	flags.StringVar(&o.Listen, "listen", "", "the `address` to serve a status page, metrics and health checks on, like :8080 (default nowhere; with --demo a free port of this machine)")
-	flags.StringVar(&o.Clusters, "clusters", "", "a `directory` with a kubeconfig for each cluster, in a file with the cluster's name; files come and go while mirror runs")
+	flags.StringVar(&o.Clusters, "clusters", "", "a `directory` with a kubeconfig for each cluster, in a file with the cluster's name; files come and go while mirror runs, but with --once")
 	flags.StringVar(&o.Share.Leases, "share", "", "share the work with other replicas by Leases, `NAMESPACE/NAME`; needs --database with a PostgreSQL")
 	flags.StringVar(&o.Share.Kubeconfig, "share-kubeconfig", "", "with --share: the kubeconfig `file` of the cluster with the Leases (default the cluster that mirror runs in)")
 	flags.StringVar(&o.Share.Identity, "identity", os.Getenv("POD_NAME"), "with --share: the `name` of this replica (default $POD_NAME, then the host's name)")
@@ -131,9 +132,9 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 		return errors.New("--db and --database: there is one database")
 	case flags.Changed("database") && address != nil:
 		return fmt.Errorf("--database: %w", address)
-	case o.IsFleet() && o.Once:
-		return errors.New("--once does not go with --clusters and --share, which have no end")
-	case o.IsFleet() && o.Demo:
+	case o.IsShared() && o.Once:
+		return errors.New("--once does not go with --share, which has no end")
+	case (o.Clusters != "" || o.IsShared()) && o.Demo:
 		return errors.New("--demo brings its own clusters: --clusters and --share do not go with it")
 	case o.IsShared() && (namespace == "" || name == ""):
 		return fmt.Errorf("--share %s: it must be NAMESPACE/NAME", o.Share.Leases)

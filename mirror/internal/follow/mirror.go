@@ -106,6 +106,14 @@ func (m *Mirror) Add(name string, client *rest.Config) error {
 	return m.Fleet.Add(name, client)
 }
 
+// Put adds a cluster, or replaces the one of this name.
+func (m *Mirror) Put(name string, client *rest.Config) error {
+	if _, is := m.Cluster(name); is {
+		m.Remove(name)
+	}
+	return m.Add(name, client)
+}
+
 // configure is what the fleet asks for before it starts an informer, and again after an error: the
 // rows have to be known before anything is followed, or those of objects that are gone would stay.
 func (m *Mirror) configure(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
