@@ -173,6 +173,12 @@ func TestMisuse(t *testing.T) {
 		{[]string{"pods"}, `unknown argument "pods"`},
 		{[]string{"--unknown"}, "unknown flag: --unknown"},
 		{[]string{"--db=postgres://me:secret@host/db"}, "--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database"},
+		{[]string{"--db=host=h password=secret"}, "--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database"},
+		{[]string{"--db= password = secret"}, "--db: it is the file of a SQLite database"},
+		{[]string{"--db=sqlite:host=h password=secret"}, "--db: it is the file of a SQLite database"},
+		{[]string{"--db=:memory:"}, "--db: a SQLite database in memory has one connection"},
+		{[]string{"--database=sqlite::memory:"}, "--database: a SQLite database in memory has one connection"},
+		{[]string{"--database=host=h dbname='postgres://me:secret@host/db'"}, "--database: the address cannot be read"},
 		{[]string{"--demo", "postgres://me:secret@host/db"}, "unknown argument: the address of a database goes to --database"},
 		{[]string{"--database", "host=h", "password=secret"}, "unknown argument: the address of a database goes to --database"},
 	} {

@@ -114,8 +114,9 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 	_, address := sqlsink.Name(o.Database)
 	namespace, name, _ := strings.Cut(o.Share.Leases, "/")
 	switch {
-	case strings.HasPrefix(file, "postgres://"), strings.HasPrefix(file, "postgresql://"):
-		return errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database")
+	case mayHavePassword(strings.TrimPrefix(file, SQLite)):
+		return errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database (it is not repeated here, for it may have a password in it; " +
+			"write ./ before the name of a file that has = in it)")
 	case slices.ContainsFunc(flags.Args(), mayHavePassword):
 		return errors.New("unknown argument: the address of a database goes to --database (it is not repeated here, for it may have a password in it)")
 	case flags.NArg() > 0:
@@ -132,6 +133,8 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 		return errors.New("--db and --database: there is one database")
 	case flags.Changed("database") && address != nil:
 		return fmt.Errorf("--database: %w", address)
+	case o.Database != "" && address != nil:
+		return fmt.Errorf("--db: %w", address)
 	case o.IsShared() && o.Once:
 		return errors.New("--once does not go with --share, which has no end")
 	case (o.Clusters != "" || o.IsShared()) && o.Demo:
@@ -154,5 +157,5 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 // mayHavePassword reports whether an argument may be the address of a database, or a part of one.
 func mayHavePassword(argument string) bool {
 	keyword, _, found := strings.Cut(argument, "=")
-	return strings.Contains(argument, "://") || found && !strings.ContainsAny(keyword, ":/@. ")
+	return strings.Contains(argument, "://") || found && !strings.ContainsAny(strings.TrimSpace(keyword), ":/@. ")
 }
