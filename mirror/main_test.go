@@ -244,6 +244,17 @@ func TestSecretsOfAnEarlierRunStay(t *testing.T) {
 	c.Equal(t, mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path}))
 }
 
+// A file has one mirror, and the message of the second says what it may be.
+func TestFileHasOneMirror(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	_ = mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path})
+	to := mirrortest.NewOutput()
+	args := []string{"--once", "--kubeconfig", mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "here", Client: mirrortest.Unreachable(t)}), "--db", path}
+	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen))
+	require.Contains(t, to.Messages(), "another writer has it; end the one that has opened it before; it may be another mirror")
+}
+
 // With --once, what is refused and what is down is reported, and the rest is done.
 func TestOnceReportsWhatFailed(t *testing.T) {
 	t.Parallel()

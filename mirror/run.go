@@ -84,13 +84,13 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 	p.sink, err = opening.Open(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		return false, err
+		return false, explained(err)
 	case err != nil && o.IsFleet():
 		return true, nil
 	case err != nil:
 		return false, errors.New("stopped before the database was open")
 	}
-	defer func() { err = errors.Join(err, p.sink.Close()) }()
+	defer func() { err = explained(errors.Join(err, p.sink.Close())) }()
 	if o.Demo {
 		if err := p.simulate(ctx); err != nil {
 			return false, err
@@ -105,6 +105,14 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 		return true, p.runFleet(ctx)
 	}
 	return p.run(ctx)
+}
+
+// explained is an error with who the other writer of the database may be.
+func explained(err error) error {
+	if errors.Is(err, sqlsink.ErrAnotherWriter) {
+		return fmt.Errorf("%w; it may be another mirror: those that share a database have --share", err)
+	}
+	return err
 }
 
 // simulate starts the clusters of a demo.

@@ -25,8 +25,9 @@ type Config struct {
 	Columns []Column
 	// Shards is into how many parts the writers of this database divide each cluster. They may be
 	// many then, with the same number, and each write must have an epoch (informer.WithEpoch), as
-	// the units of fleet/shards have. It needs PostgreSQL. Default: 0, which means that there is no
-	// other writer.
+	// the units of fleet/shards have. It needs PostgreSQL. A Target whose unit is no part of so many
+	// cannot be read or written; a unit without a shard is one of a group that is not divided.
+	// Default: 0, which means that there is no other writer.
 	Shards int
 }
 

@@ -76,7 +76,7 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	case err != nil:
 		return nil, err
 	case !locked:
-		return nil, errAnotherWriter
+		return nil, ErrAnotherWriter
 	}
 	err = transact(ctx, d.writing, func(tx *sql.Tx) error {
 		var format int

@@ -58,16 +58,16 @@ func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error)
 	})
 }
 
-// check compares the reign with the one that is stored. The error is errAnotherWriter if another writer
+// check compares the reign with the one that is stored. The error is ErrAnotherWriter if another writer
 // has begun since, because the file of the lock was removed, or its file system has no locks.
 func (d *sqliteFile) check(ctx context.Context, tx *sql.Tx) error {
 	var reign int64
 	err := tx.QueryRowContext(ctx, `SELECT epoch FROM units WHERE unit = $1`, allUnits).Scan(&reign)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return errAnotherWriter
+		return ErrAnotherWriter
 	case err == nil && reign != d.reign:
-		return errAnotherWriter
+		return ErrAnotherWriter
 	}
 	return err
 }
