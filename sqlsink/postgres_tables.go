@@ -124,6 +124,27 @@ func preparePostgres(ctx context.Context, db *sql.DB, columns []Column) (id uint
 	return id, err
 }
 
+// computed is a column that the server computes, whichever program has added it.
+type computed struct{ name, value string }
+
+// computedColumns returns those of the table objects.
+func computedColumns(ctx context.Context, db *sql.DB) (all []computed, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT attname, pg_get_expr(adbin, adrelid) FROM pg_attribute JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+		WHERE attrelid = 'objects'::regclass AND attgenerated <> '' AND NOT attisdropped ORDER BY attnum`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c computed
+		if err := rows.Scan(&c.name, &c.value); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
 // postgresFormat returns the version of the tables, and 0 where there are none.
 func postgresFormat(ctx context.Context, tx *sql.Tx) (format int, err error) {
 	var encoding, schema, mark, others string
