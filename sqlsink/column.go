@@ -16,6 +16,10 @@ import (
 // field. In PostgreSQL it is a generated column that is stored: to add it rewrites the table, which
 // is locked meanwhile. In SQLite it takes no room. Both can have indexes.
 //
+// A row that is there, and does not fit a new column, is removed when Open adds the column, and logged.
+// Its resource is listed anew, so that the handler refuses the object as any other that does not fit.
+// Where other writers run meanwhile, they write it when the object changes.
+//
 // A column stays in the database until it is dropped there: ALTER TABLE objects DROP COLUMN. Open
 // refuses one of the same name that is defined otherwise.
 type Column struct {
