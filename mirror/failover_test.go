@@ -35,7 +35,7 @@ func TestReplicaMendsWhatAFailoverLost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan int, 1)
-	args := []string{"--clusters", folder, "--database", address, "--share=mirror/mirror", "--identity=one",
+	args := []string{"--clusters", folder, "--resources=*", "--database", address, "--share=mirror/mirror", "--identity=one",
 		"--share-kubeconfig", mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "home", Client: home.Config()})}
 	go func() { ended <- run(ctx, args, to.Screen) }()
 

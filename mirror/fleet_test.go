@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rvinformer/informer/informertest"
@@ -37,7 +38,7 @@ func TestClustersOfAFolder(t *testing.T) {
 			}
 			return mirrortest.Has(synced(east))(all) && mirrortest.Has(synced(west))(all)
 		}, cancel)
-		require.Equal(t, exitOK, run(ctx, []string{"--clusters", folder, "--db", path}, to.Screen), to)
+		require.Equal(t, exitOK, run(ctx, []string{"--clusters", folder, "--resources=*", "--db", path}, to.Screen), to)
 		require.Empty(t, to.Messages())
 	}
 	runs(func() { put(west) })
@@ -88,13 +89,44 @@ func TestFleetWithoutItsCluster(t *testing.T) {
 	require.Regexp(t, `mirror: gone: .*connection refused; tried again within a minute\n`, to.Messages())
 }
 
+// With --once, the clusters of a folder are those of the files that are there. Files and clusters that
+// cannot be read are named, and all others are mirrored.
+func TestFolderOnce(t *testing.T) {
+	t.Parallel()
+	folder, path := t.TempDir(), filepath.Join(t.TempDir(), "mirror.db")
+	args := []string{"--once", "--clusters", folder, "--db", path, "--resources=pods"}
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen))
+	require.Contains(t, to.Messages(), "--clusters: there is no kubeconfig in "+folder)
+
+	east := mirrortest.NewCluster(t, "east", 100, informertest.Options{})
+	put := func(e clusters.Endpoint) {
+		require.NoError(t, os.Rename(mirrortest.Kubeconfig(t, e), filepath.Join(folder, e.Name)))
+	}
+	put(east.Endpoint())
+	to = mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), args, to.Screen), to)
+	require.Contains(t, to.String(), "mirroring 1 cluster into")
+	require.Empty(t, to.Messages())
+
+	put(clusters.Endpoint{Name: "gone", Client: mirrortest.Unreachable(t)})
+	require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
+	require.NoError(t, east.Of(t, mirrortest.Pods).Create())
+	to = mirrortest.NewOutput()
+	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
+	require.Contains(t, to.Messages(), "mirror: pipe: it is skipped, because it is no regular file\n")
+	require.Contains(t, to.Messages(), "mirror: not reached: gone, pipe\n")
+	require.Contains(t, to.String(), "1 synced, 1 failed")
+	east.Equal(t, mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path}), mirrortest.Pods)
+}
+
 func TestMisuseOfFleets(t *testing.T) {
 	database := "--database=postgres://nobody@localhost:1/none"
 	for _, tt := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"--clusters=here", "--once"}, "--once does not go with"},
+		{[]string{"--share=mirror/mirror", database, "--once"}, "--once does not go with --share"},
 		{[]string{"--clusters=here", "--demo"}, "--demo brings its own clusters"},
 		{[]string{"--share=mirror", database}, "--share mirror: it must be NAMESPACE/NAME"},
 		{[]string{"--share=mirror/", database}, "--share mirror/: it must be NAMESPACE/NAME"},

@@ -165,7 +165,7 @@ func (c *crashes) start() {
 		cluster.Server.ResetRequests()
 	}
 	p := &process{out: mirrortest.NewOutput()}
-	p.command = mirrorCommand("--kubeconfig", c.kubeconfig, "--context=east", "--context=west")
+	p.command = mirrorCommand("--kubeconfig", c.kubeconfig, "--context=east", "--context=west", "--resources=*")
 	if c.server != nil {
 		p.command.Args = append(p.command.Args, "--database", c.address)
 	} else {

@@ -131,7 +131,7 @@ func TestInterruptedBeforeItIsSynced(t *testing.T) {
 	to.When(func(all string) bool {
 		return mirrortest.Has("here widgets.example.com: synced")(all) && mirrortest.Has("secrets: 403 Forbidden")(all)
 	}, cancel)
-	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
+	args := []string{"--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--resources=*", "--db", filepath.Join(t.TempDir(), "mirror.db")}
 	require.Equal(t, exitFailed, run(ctx, args, to.Screen), to)
 	require.Regexp(t, `mirror: here secrets: 403 Forbidden: 403 by an injected fault; tried again within a minute\n`, to.Messages())
 	require.Contains(t, to.Messages(), "mirror: here secrets: not synced: 403 Forbidden")
@@ -173,6 +173,12 @@ func TestMisuse(t *testing.T) {
 		{[]string{"pods"}, `unknown argument "pods"`},
 		{[]string{"--unknown"}, "unknown flag: --unknown"},
 		{[]string{"--db=postgres://me:secret@host/db"}, "--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database"},
+		{[]string{"--db=host=h password=secret"}, "--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database"},
+		{[]string{"--db= password = secret"}, "--db: it is the file of a SQLite database"},
+		{[]string{"--db=sqlite:host=h password=secret"}, "--db: it is the file of a SQLite database"},
+		{[]string{"--db=:memory:"}, "--db: a SQLite database in memory has one connection"},
+		{[]string{"--database=sqlite::memory:"}, "--database: a SQLite database in memory has one connection"},
+		{[]string{"--database=host=h dbname='postgres://me:secret@host/db'"}, "--database: the address cannot be read"},
 		{[]string{"--demo", "postgres://me:secret@host/db"}, "unknown argument: the address of a database goes to --database"},
 		{[]string{"--database", "host=h", "password=secret"}, "unknown argument: the address of a database goes to --database"},
 	} {
@@ -209,6 +215,46 @@ func TestUnreachableConfiguration(t *testing.T) {
 	require.Contains(t, to.Messages(), "dir.db: ")
 }
 
+// Secrets are mirrored if they are named, and not else.
+func TestSecretsAreLeftOutUnlessNamed(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
+	kubeconfig := mirrortest.Kubeconfig(t, c.Endpoint())
+	for named, want := range map[string]bool{"": false, "--resources=pods": false, "--resources=secrets": true, "--resources=*": true} {
+		to := mirrortest.NewOutput()
+		args := []string{"--once", "--kubeconfig", kubeconfig, "--db", filepath.Join(t.TempDir(), "mirror.db")}
+		if named != "" {
+			args = append(args, named)
+		}
+		require.Equal(t, exitOK, run(t.Context(), args, to.Screen), to)
+		require.Equal(t, want, strings.Contains(to.String(), "secrets"), "%s: %s", named, to)
+	}
+}
+
+// A file of an earlier run has Secrets. They stay, nothing waits for them, and it is said.
+func TestSecretsOfAnEarlierRunStay(t *testing.T) {
+	t.Parallel()
+	c := mirrortest.NewCluster(t, "here", 100, informertest.Options{})
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	args := []string{"--once", "--timeout=10s", "--kubeconfig", mirrortest.Kubeconfig(t, c.Endpoint()), "--db", path}
+	require.Equal(t, exitOK, run(t.Context(), append(args, "--resources=*"), mirrortest.NewOutput().Screen))
+	to := mirrortest.NewOutput()
+	require.Equal(t, exitOK, run(t.Context(), args, to.Screen), to)
+	require.Contains(t, to.Messages(), "here: the database has Secrets of an earlier run, which are not followed")
+	c.Equal(t, mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path}))
+}
+
+// A file has one mirror, and the message of the second says what it may be.
+func TestFileHasOneMirror(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	_ = mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path})
+	to := mirrortest.NewOutput()
+	args := []string{"--once", "--kubeconfig", mirrortest.Kubeconfig(t, clusters.Endpoint{Name: "here", Client: mirrortest.Unreachable(t)}), "--db", path}
+	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen))
+	require.Contains(t, to.Messages(), "another writer has it; end the one that has opened it before; it may be another mirror")
+}
+
 // With --once, what is refused and what is down is reported, and the rest is done.
 func TestOnceReportsWhatFailed(t *testing.T) {
 	t.Parallel()
@@ -217,13 +263,14 @@ func TestOnceReportsWhatFailed(t *testing.T) {
 	kubeconfig := mirrortest.Kubeconfig(t, c.Endpoint(), clusters.Endpoint{Name: "gone", Client: mirrortest.Unreachable(t)})
 	path := filepath.Join(t.TempDir(), "mirror.db")
 	to := mirrortest.NewOutput()
-	args := []string{"--once", "--kubeconfig", kubeconfig, "--context=here", "--context=gone", "--db", path, "--timeout=30s"}
+	args := []string{"--once", "--kubeconfig", kubeconfig, "--context=here", "--context=gone", "--resources=*", "--db", path, "--timeout=30s"}
 
 	require.Equal(t, exitFailed, run(t.Context(), args, to.Screen), to)
 	require.Contains(t, to.String(), "6 synced, 2 failed")
 	require.Regexp(t, `here +secrets .*FAILED: 403 Forbidden: 403 by an injected fault`, to.String())
 	require.Regexp(t, `gone +\(discovery\) .*FAILED: .*connection refused`, to.String())
 	require.Contains(t, to.Messages(), "here secrets: 403 Forbidden")
+	require.Contains(t, to.Messages(), "mirror: not reached: gone\n")
 
 	db := mirrortest.Open(t, sqlsink.Config{Address: commandline.SQLite + path})
 	c.Equal(t, db, mirrortest.Pods, mirrortest.ConfigMaps, mirrortest.Widgets)

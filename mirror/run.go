@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -19,6 +20,7 @@ import (
 	"github.com/rvinformer/informer/mirror/internal/share"
 	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/sqlsink"
+	"k8s.io/client-go/rest"
 )
 
 // program is one run of mirror.
@@ -28,7 +30,8 @@ type program struct {
 	board  *board.Board
 	sink   *sqlsink.Sink
 	mirror *follow.Mirror
-	demo   demo.Demo // empty without --demo
+	demo   demo.Demo        // empty without --demo
+	folder *clusters.Folder // with --once and --clusters: the files that were read
 }
 
 // mirror does what the options ask for. It reports whether all that --once waits for is synced.
@@ -41,6 +44,18 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 			return false, err
 		}
 		number = len(endpoints)
+	}
+	if o.Clusters != "" && o.Once {
+		p.folder = clusters.NewFolder(o.Clusters, func(name string, client *rest.Config) error {
+			endpoints = append(endpoints, clusters.Endpoint{Name: name, Client: client})
+			return nil
+		}, nil, to.Say)
+		if err := p.folder.Look(); err != nil {
+			return false, err
+		}
+		if number = len(endpoints); number == 0 {
+			return false, fmt.Errorf("--clusters: there is no kubeconfig in %s", o.Clusters)
+		}
 	}
 	fate := ""
 	if o.Database == "" {
@@ -69,13 +84,13 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 	p.sink, err = opening.Open(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		return false, err
+		return false, explained(err)
 	case err != nil && o.IsFleet():
 		return true, nil
 	case err != nil:
 		return false, errors.New("stopped before the database was open")
 	}
-	defer func() { err = errors.Join(err, p.sink.Close()) }()
+	defer func() { err = explained(errors.Join(err, p.sink.Close())) }()
 	if o.Demo {
 		if err := p.simulate(ctx); err != nil {
 			return false, err
@@ -90,6 +105,14 @@ func mirror(ctx context.Context, o commandline.Options, to *display.Screen) (ok 
 		return true, p.runFleet(ctx)
 	}
 	return p.run(ctx)
+}
+
+// explained is an error with who the other writer of the database may be.
+func explained(err error) error {
+	if errors.Is(err, sqlsink.ErrAnotherWriter) {
+		return fmt.Errorf("%w; it may be another mirror: those that share a database have --share", err)
+	}
+	return err
 }
 
 // simulate starts the clusters of a demo.
@@ -149,7 +172,14 @@ func (p *program) run(ctx context.Context) (ok bool, err error) {
 		if verdict != "" {
 			p.screen.Print(verdict)
 		}
-		return synced, errors.Join(err, failed)
+		unreached := display.Unreached(rows)
+		if p.folder != nil {
+			unreached = append(unreached, p.folder.Failed()...)
+		}
+		if len(unreached) > 0 {
+			p.screen.Say("not reached: " + strings.Join(unreached, ", "))
+		}
+		return synced && len(unreached) == 0, errors.Join(err, failed)
 	}
 	sum := display.Total(rows)
 	p.screen.Print(fmt.Sprintf("stopped after %s: %s objects of %d resources; %s",
@@ -179,7 +209,7 @@ func (p *program) settle(ctx context.Context, stop func() error) (verdict string
 func (p *program) runFleet(ctx context.Context) (err error) {
 	var beside []func(context.Context)
 	if p.Clusters != "" {
-		folder := clusters.NewFolder(p.Clusters, p.mirror.Add, p.mirror.Remove, p.screen.Say)
+		folder := clusters.NewFolder(p.Clusters, p.mirror.Put, p.mirror.Remove, p.screen.Say)
 		if err := folder.Look(); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (c checkpoint) String() string { return c.at.String() + " in " + c.sink.Str
 // Load claims the unit of the place, and returns what was saved, if it goes with the rows. If nothing
 // does, it returns which cluster the rows are of.
 func (c checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
-	if err := c.sink.db.Claim(ctx, c.at); err != nil {
+	if err := c.sink.claim(ctx, c.at); err != nil {
 		return nil, failure(c.sink.unread(ctx, "checkpoint", c.at, err))
 	}
 	saved := &parts{load: func(part int) ([]byte, error) {

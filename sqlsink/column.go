@@ -16,6 +16,10 @@ import (
 // field. In PostgreSQL it is a generated column that is stored: to add it rewrites the table, which
 // is locked meanwhile. In SQLite it takes no room. Both can have indexes.
 //
+// A row that is there, and does not fit a new column, is removed when Open adds the column, and logged.
+// Its resource is listed anew, so that the handler refuses the object as any other that does not fit.
+// Where other writers run meanwhile, they write it when the object changes.
+//
 // A column stays in the database until it is dropped there: ALTER TABLE objects DROP COLUMN. Open
 // refuses one of the same name that is defined otherwise.
 type Column struct {
@@ -95,29 +99,48 @@ func (c Column) kind() columnType { return columnTypes[cmp.Or(c.Type, Text)] }
 
 // postgres is the definition of the column for a table whose column object is jsonb.
 func (c Column) postgres() string {
+	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) STORED`, c.Name, c.kind().postgres, c.postgresValue())
+}
+
+func (c Column) postgresValue() string {
 	names := fieldpath.Split(c.Path)
 	for i, name := range names {
 		names[i] = quote(name)
 	}
-	kind := c.kind()
-	value := fmt.Sprintf(kind.postgresValue, "ARRAY["+strings.Join(names, ", ")+"]")
-	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) STORED`, c.Name, kind.postgres, c.within(value))
+	return c.within(fmt.Sprintf(c.kind().postgresValue, "ARRAY["+strings.Join(names, ", ")+"]"))
 }
 
 // sqlite is the definition of the column for a table whose column object is JSON text. SQLite reads
 // no JSON that is nested too deep.
 func (c Column) sqlite() string {
+	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) VIRTUAL`, c.Name, c.kind().sqlite, c.sqliteValue())
+}
+
+func (c Column) sqliteValue() string {
+	return c.within("CASE WHEN json_valid(object) THEN " + fmt.Sprintf(c.kind().sqliteValue, sqlitePath(c.Path)) + " END")
+}
+
+// sqlitePath is a path as a literal of SQLite.
+func sqlitePath(of string) string {
 	path := "$"
-	for _, name := range fieldpath.Split(c.Path) {
+	for _, name := range fieldpath.Split(of) {
 		if strings.Trim(name, "0123456789") == "" {
 			path += "[" + name + "]"
 		} else {
 			path += `."` + name + `"`
 		}
 	}
-	kind := c.kind()
-	value := "CASE WHEN json_valid(object) THEN " + fmt.Sprintf(kind.sqliteValue, quote(path)) + " END"
-	return fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (%s) VIRTUAL`, c.Name, kind.sqlite, c.within(value))
+	return quote(path)
+}
+
+// sqliteMisfit is an expression of SQLite that tells whether the column refuses a row. It looks at the
+// type of the value as a column of that type has it, and at words for the time of the write.
+func (c Column) sqliteMisfit() string {
+	path := sqlitePath(c.Path)
+	if c.Type == Timestamp {
+		return c.within(`CASE WHEN json_valid(object) THEN lower(object ->> ` + path + `) IN ('now', 'subsec', 'subsecond') ELSE 0 END`)
+	}
+	return "0"
 }
 
 // within is an expression that has the value in the rows of the column's resources only.

@@ -90,7 +90,7 @@ func TestValueOfAnotherType(t *testing.T) {
 		if isFile {
 			require.ErrorContains(t, refused[1], "cannot store TEXT value in INTEGER column objects.replicas")
 		} else {
-			require.EqualError(t, refused[1], `ERROR: invalid input syntax for type bigint: "many" (SQLSTATE 22P02)`)
+			require.EqualError(t, refused[1], `column replicas: ERROR: invalid input syntax for type bigint: "many" (SQLSTATE 22P02)`)
 		}
 		require.Equal(t, map[string]string{"ns/a": "10", "ns/b": "12"}, stored(t, here))
 	})
@@ -108,7 +108,7 @@ func TestWordForTheTimeOfTheWrite(t *testing.T) {
 				continue
 			}
 			require.Len(t, refusedOf(t, err), 1)
-			require.Contains(t, refusedOf(t, err), 1)
+			require.ErrorContains(t, refusedOf(t, err)[1], "column began: ")
 			require.Equal(t, map[string]string{"ns/a": "10", "ns/b": "12"}, stored(t, here))
 		}
 	})

@@ -15,15 +15,19 @@ import (
 // else is a sensible default.
 type Config struct {
 	// Address is a URL like postgres://user@host:5432/name, or host=... dbname=..., with the
-	// parameters of libpq and pool_max_conns, or sqlite:FILE. A password is better in $PGPASSWORD
-	// or ~/.pgpass. No error repeats the address. A pooler such as PgBouncer has to keep sessions.
+	// parameters of libpq and pool_max_conns, or sqlite:FILE. Parameters that tune the sockets of
+	// libpq, or choose among hosts, are ignored. An error names one that is not supported, such as
+	// sslcrl. A password is better in $PGPASSWORD or ~/.pgpass. No error repeats the address. A
+	// pooler such as PgBouncer has to keep sessions, and SQLite has to have a file: a database in
+	// memory has one connection.
 	Address string
 	// Columns are the columns beside the JSON. See Column. Default: none.
 	Columns []Column
 	// Shards is into how many parts the writers of this database divide each cluster. They may be
 	// many then, with the same number, and each write must have an epoch (informer.WithEpoch), as
-	// the units of fleet/shards have. It needs PostgreSQL. Default: 0, which means that there is no
-	// other writer.
+	// the units of fleet/shards have. It needs PostgreSQL. A Target whose unit is no part of so many
+	// cannot be read or written; a unit without a shard is one of a group that is not divided.
+	// Default: 0, which means that there is no other writer.
 	Shards int
 }
 
@@ -31,7 +35,7 @@ type Config struct {
 const sqliteScheme = "sqlite:"
 
 // postgresForm is that of a URL, or of keyword=value.
-var postgresForm = regexp.MustCompile(`^(postgres(ql)?://|\s*[^:/@. =]+=)`)
+var postgresForm = regexp.MustCompile(`^\s*(postgres(ql)?://|[^:/@. =]+\s*=)`)
 
 // Name returns the name of a database for messages: the address without a password. The error says
 // what is wrong with the address, and does not repeat it.
@@ -44,13 +48,22 @@ func Name(address string) (string, error) {
 func parseAddress(address string) (postgres *pgxpool.Config, name string, err error) {
 	file, isFile := strings.CutPrefix(address, sqliteScheme)
 	switch {
+	case isFile && (file == ":memory:" || file == "file::memory:"):
+		return nil, "", errors.New("a SQLite database in memory has one connection, and this program needs several: name a file, which may be in memory, in /dev/shm for instance")
+	case isFile && postgresForm.MatchString(file):
+		return nil, "", errors.New(sqliteScheme + " is before the path of a file, and this looks like the address of a PostgreSQL database; write ./ before the name of a file that has = in it " +
+			"(it is not repeated here, for it may have a password in it)")
 	case isFile && file != "":
 		return nil, file, nil
 	case isFile:
 	case postgresForm.MatchString(address):
-		if postgres, err = pgxpool.ParseConfig(address); err != nil {
+		postgres, err = pgxpool.ParseConfig(strings.TrimSpace(address))
+		if err != nil || postgresForm.MatchString(postgres.ConnConfig.Database) {
 			return nil, "", errors.New("the address cannot be read as that of a PostgreSQL database, like postgres://user@host:5432/name " +
 				"(it is not repeated here, for it may have a password in it; in a URL, one needs % and two digits for each of / ? # @ : and %)")
+		}
+		if err := adoptLibpq(&postgres.ConnConfig.Config); err != nil {
+			return nil, "", err
 		}
 		return postgres, nameOf(postgres.ConnConfig), nil
 	}

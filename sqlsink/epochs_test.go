@@ -258,6 +258,22 @@ func TestRowsOfANameInTwoShardsBecomeOne(t *testing.T) {
 	require.Equal(t, []string{"5"}, query(t, address, `SELECT count(*) FROM objects`))
 }
 
+// A fleet that divides its clusters into another number of shards reads and writes nothing.
+func TestShardsOfTheFleetAreThoseOfTheSink(t *testing.T) {
+	t.Parallel()
+	sink := opened(t, sqlsink.Config{Address: postgresAddress(t), Shards: 2})
+	for _, shard := range append(informer.Shard{Key: informer.ShardByUID}.Split(2), informer.Shard{}) {
+		require.NoError(t, write(at(t, 1), unitOf(sink, "here", shard), put("a", "10")))
+	}
+	other := informer.Shard{Key: informer.ShardByUID}.Split(3)[1]
+	here := unitOf(sink, "here", other)
+	_, storage := here.Storage(at(t, 1))
+	_, load := here.Checkpoint().Load(at(t, 1))
+	for _, err := range []error{storage, load, write(at(t, 1), here, put("a", "10")), here.Checkpoint().Save(at(t, 1), text("odd"))} {
+		require.ErrorContains(t, err, "Shards is 2, and "+other.String()+" is none of so many")
+	}
+}
+
 // Where there are other writers, a write without an epoch is refused.
 func TestSharedWritesNeedAnEpoch(t *testing.T) {
 	t.Parallel()

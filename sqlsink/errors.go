@@ -36,9 +36,14 @@ func isTrouble(err error) bool {
 	return slices.ContainsFunc(troubles, func(trouble string) bool { return strings.HasPrefix(state, trouble) })
 }
 
+// ErrAnotherWriter says that another program has the database, or another Sink of this one: it has one
+// writer, or those that share it with the same Shards. errors.Is finds it in the error of Open, and in
+// Sink.Err of the one that was replaced.
+var ErrAnotherWriter error = errOther
+
 var (
-	errAnotherWriter = &UnusableError{"another mirror writes to it", "end that one first"}
-	errWentBack      = &UnusableError{"it has lost what it had acknowledged, as after a failover to a standby that lacked it",
+	errOther    = &UnusableError{"another writer has it", "end the one that has opened it before"}
+	errWentBack = &UnusableError{"it has lost what it had acknowledged, as after a failover to a standby that lacked it",
 		"start again: the next start goes on from what is there"}
 )
 

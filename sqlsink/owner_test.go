@@ -34,7 +34,7 @@ func TestDatabaseHasOneWriter(t *testing.T) {
 		name, err := sqlsink.Name(address)
 		require.NoError(t, err)
 		require.Equal(t, name, one.String())
-		requireUnusable(t, sqlsink.Config{Address: address}, "^database .*: another mirror writes to it; end that one first")
+		requireUnusable(t, sqlsink.Config{Address: address}, "^database .*: another writer has it; end the one that has opened it before")
 		require.NoError(t, one.Close())
 		require.NoError(t, open(t, sqlsink.Config{Address: address}).Close())
 	})
@@ -47,7 +47,7 @@ func TestFileOfTwoNamesHasOneWriter(t *testing.T) {
 	require.NoError(t, os.Symlink(path, link))
 	for _, names := range [][2]string{{link, link}, {path, link}, {link, path}} { // the file is not there at first
 		one := open(t, sqlsink.Config{Address: "sqlite:" + names[0]})
-		requireUnusable(t, sqlsink.Config{Address: "sqlite:" + names[1]}, "another mirror writes to it")
+		requireUnusable(t, sqlsink.Config{Address: "sqlite:" + names[1]}, "another writer has it")
 		require.NoError(t, one.Close())
 	}
 }
@@ -67,9 +67,9 @@ func TestWriterOfAFileThatWasReplaced(t *testing.T) {
 	now := after.Place("here", pods)
 	require.NoError(t, write(t.Context(), now, put("a", "12")))
 	sound := before.Context(t.Context())
-	require.ErrorContains(t, write(t.Context(), here, put("a", "11")), "another mirror writes to it")
+	require.ErrorContains(t, write(t.Context(), here, put("a", "11")), "another writer has it")
 	<-sound.Done()
-	require.ErrorContains(t, before.Err(), "another mirror writes to it; end that one first")
+	require.ErrorContains(t, before.Err(), "another writer has it; end the one that has opened it before")
 	require.Error(t, here.Checkpoint().Save(t.Context(), func(io.Writer) error { return nil }))
 	require.Equal(t, map[string]string{"ns/a": "12"}, stored(t, now))
 	require.NoError(t, write(t.Context(), now, put("b", "13")))
@@ -81,10 +81,10 @@ func TestWritersThatShareGoTogether(t *testing.T) {
 	address := postgresAddress(t)
 	alone, shared := sqlsink.Config{Address: address}, sqlsink.Config{Address: address, Shards: 1}
 	one := open(t, alone)
-	requireUnusable(t, shared, "another mirror writes to it")
+	requireUnusable(t, shared, "another writer has it")
 	require.NoError(t, one.Close())
 	first, second := open(t, shared), open(t, shared)
-	requireUnusable(t, alone, "another mirror writes to it")
+	requireUnusable(t, alone, "another writer has it")
 	require.NoError(t, first.Close())
 	require.NoError(t, second.Close())
 	require.NoError(t, open(t, alone).Close())
@@ -109,7 +109,7 @@ func TestIdleWriterStaysTheOne(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return query(t, address, `SELECT count(*) FROM pg_stat_activity WHERE pid = $1`, int32(other.PgConn().PID()))[0] == "0"
 	}, soon, 100*time.Millisecond)
-	requireUnusable(t, sqlsink.Config{Address: address}, "another mirror writes to it")
+	requireUnusable(t, sqlsink.Config{Address: address}, "another writer has it")
 }
 
 // Writers that divide the clusters in different ways do not write at the same time, also if one of
@@ -127,7 +127,7 @@ func TestWritersHaveTheSameShards(t *testing.T) {
 
 	endPresence(t, address)
 	other := opened(t, config(2))
-	require.ErrorContains(t, write(at(t, 7), unitOf(one, "here", informer.Shard{}), put("a", "10")), "another mirror writes to it")
+	require.ErrorContains(t, write(at(t, 7), unitOf(one, "here", informer.Shard{}), put("a", "10")), "another writer has it")
 	require.NoError(t, write(at(t, 1), unitOf(other, "here", informer.Shard{Key: informer.ShardByNamespace}.Split(2)[0]), put("b", "11")))
 	_, err = sqlsink.Open(t.Context(), config(1))
 	require.ErrorAs(t, err, &others)
@@ -152,10 +152,10 @@ func TestWriterThatWasReplaced(t *testing.T) {
 			after := opened(t, sqlsink.Config{Address: address, Shards: tt.after})
 			require.NoError(t, before.Err())
 			sound := before.Context(t.Context())
-			require.ErrorContains(t, write(at(t, 1), here, put("b", "11")), "another mirror writes to it")
+			require.ErrorContains(t, write(at(t, 1), here, put("b", "11")), "another writer has it")
 			<-sound.Done()
 			require.ErrorIs(t, context.Cause(sound), before.Err())
-			require.ErrorContains(t, before.Err(), "another mirror writes to it; end that one first")
+			require.ErrorContains(t, before.Err(), "another writer has it; end the one that has opened it before")
 			now := unitOf(after, "here", informer.Shard{})
 			require.NoError(t, write(at(t, 1), now, put("c", "12")))
 			require.Equal(t, map[string]string{"ns/a": "10", "ns/c": "12"}, stored(t, now))
@@ -174,7 +174,7 @@ func TestWriterGoesOnAfterItsSessionsHaveEnded(t *testing.T) {
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		require.NoError(t, write(context.Background(), here, put("b", "11")))
 	}, soon, 100*time.Millisecond)
-	requireUnusable(t, sqlsink.Config{Address: address}, "another mirror writes to it")
+	requireUnusable(t, sqlsink.Config{Address: address}, "another writer has it")
 	require.NoError(t, sink.Err())
 }
 
@@ -206,6 +206,14 @@ func TestPasswordIsNotShown(t *testing.T) {
 		"postgress://me:" + password + "@host/db",
 		"host=127.0.0.1 port=1 user=me password='" + password + "'",
 		"host=127.0.0.1 port=x user=me password='" + password + "'",
+		" host = 127.0.0.1 port = 1 user = me password = '" + password + "'",
+		"dbname='host=127.0.0.1 password=" + password + "'",
+		"host=127.0.0.1 dbname='postgres://me:" + password + "@host/db'",
+		"host=127.0.0.1 hostaddr=" + password,
+		"host=127.0.0.1 gssencmode='" + password + "'",
+		"host=127.0.0.1 ssl_min_protocol_version='" + password + "'",
+		"sqlite:postgres://me:" + password + "@host/db",
+		"sqlite:host=127.0.0.1 password=" + password,
 		password,
 		"",
 		"sqlite:",

@@ -83,7 +83,7 @@ const otherVersion = "0"
 // informer that begins with it delivers what differs, deletions included. A context with an epoch
 // claims the unit of the place before.
 func (p Place) Storage(ctx context.Context) (*informer.ResourceVersionStorage, error) {
-	if err := p.sink.db.Claim(ctx, p.at); err != nil {
+	if err := p.sink.claim(ctx, p.at); err != nil {
 		return nil, p.sink.unread(ctx, "resource versions", p.at, err)
 	}
 	storage := informer.NewResourceVersionStorage()

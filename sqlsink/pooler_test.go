@@ -92,5 +92,5 @@ func TestPoolerThatKeepsSessions(t *testing.T) {
 	require.NoError(t, write(t.Context(), here, gone("a")))
 	require.Equal(t, map[string]string{"ns/b": "11"}, stored(t, here))
 	_, err := sqlsink.Open(t.Context(), sqlsink.Config{Address: address})
-	require.ErrorContains(t, err, "another mirror writes to it")
+	require.ErrorContains(t, err, "another writer has it")
 }

@@ -21,6 +21,7 @@ type postgres struct {
 	alone    bool // there is no other writer
 	pool     *pgxpool.Pool
 	presence *pgxpool.Pool
+	columns  []computed
 	tables   uint32      // the object identifier of the table objects, which tells these tables from those of another schema
 	reign    int64       // see reignOf
 	shaken   atomic.Bool // a connection was lost: perhaps that of the presence too
@@ -95,6 +96,9 @@ func openPostgres(ctx context.Context, pool *pgxpool.Config, config Config) (_ *
 		}
 	}()
 	if p.tables, err = preparePostgres(ctx, p.db, config.Columns); err != nil {
+		return nil, err
+	}
+	if p.columns, err = computedColumns(ctx, p.db); err != nil {
 		return nil, err
 	}
 	if err = p.renewPresence(ctx); err == nil {

@@ -59,14 +59,14 @@ type fenced struct {
 }
 
 // check compares what the fence has found with what the writer is, and knows. The error wraps
-// shards.ErrStaleEpoch, or is errAnotherWriter or errWentBack.
+// shards.ErrStaleEpoch, or is ErrAnotherWriter or errWentBack.
 func (p *postgres) check(ctx context.Context, of place, f fenced) error {
 	epoch, shared := informer.EpochOf(ctx)
 	known := p.known(of)
 	lost := known.claimed >= epoch && f.written <= known.written
 	switch {
 	case f.reign != p.reign:
-		return errAnotherWriter
+		return ErrAnotherWriter
 	case shared && (f.stored != epoch || lost):
 		return stale(ctx, of.unit.String(), epoch, f.stored)
 	case lost:

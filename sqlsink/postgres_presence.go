@@ -36,7 +36,7 @@ func (p *postgres) openPresence(ctx context.Context, config *pgxpool.Config) (er
 		// A server notices the end of a process a little later.
 		_, err := conn.Exec(ctx, fmt.Sprintf("SET lock_timeout = '5s'; SELECT pg_advisory_lock%s(%d, %d)", shared, advisoryLocks, int32(p.tables)))
 		if stateOf(err) == "55P03" { // lock_not_available
-			return errAnotherWriter
+			return ErrAnotherWriter
 		}
 		return err
 	}
@@ -45,7 +45,7 @@ func (p *postgres) openPresence(ctx context.Context, config *pgxpool.Config) (er
 }
 
 // renewPresence sees to it that the connection stands, and makes one if not. The error is
-// errAnotherWriter where another writer has the lock.
+// ErrAnotherWriter where another writer has the lock.
 func (p *postgres) renewPresence(ctx context.Context) error {
 	return p.presence.AcquireFunc(ctx, func(*pgxpool.Conn) error { return nil })
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ const (
 type bisection struct {
 	of      place
 	conn    *pgx.Conn
+	columns []computed
 	refused informer.FailedEvents
 	delayed int // how many of these come later
 	trouble trouble
@@ -95,6 +97,9 @@ func (b *bisection) Part(ctx context.Context, rows []row, staged bool) error {
 	case !isRefused(err):
 		return err
 	case len(rows) == 1:
+		if staged {
+			err = b.ofColumn(ctx, rows[0], err)
+		}
 		b.refused = append(b.refused, informer.FailedEvent{Index: rows[0].event, Err: err})
 		return nil
 	}
@@ -106,6 +111,34 @@ func (b *bisection) Part(ctx context.Context, rows []row, staged bool) error {
 		return err
 	}
 	return b.Part(ctx, second, staged)
+}
+
+// ofColumn returns err with the name of the column before it whose value a staged row is refused for, if
+// it is a column's. The server says what the value is, and not where.
+func (b *bisection) ofColumn(ctx context.Context, r row, err error) error {
+	if !strings.HasPrefix(stateOf(err), "22") {
+		return err
+	}
+	for _, c := range b.columns {
+		if isRefused(b.ask(ctx, r, c)) {
+			return fmt.Errorf("column %s: %w", c.name, err)
+		}
+	}
+	return err
+}
+
+// ask computes a column of a staged row.
+func (b *bisection) ask(ctx context.Context, r row, c computed) error {
+	if _, err := b.conn.Exec(ctx, `SAVEPOINT asked`); err != nil {
+		return err
+	}
+	in := b.of.resource
+	_, err := b.conn.Exec(ctx, `SELECT `+c.value+` FROM (SELECT object, $1::text AS "group", $2::text AS resource FROM staged_rows WHERE n = $3) AS objects`,
+		in.Group, in.Resource, r.event)
+	if _, failed := b.conn.Exec(ctx, `ROLLBACK TO SAVEPOINT asked; RELEASE SAVEPOINT asked`); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // delay leaves rows for later.

@@ -86,7 +86,7 @@ func (p *postgres) Apply(ctx context.Context, of place, rows []row) (refused inf
 			if err := send(ctx, conn, batch); err != nil {
 				return err
 			}
-			b := bisection{of: of, conn: conn}
+			b := bisection{of: of, conn: conn, columns: p.columns}
 			err := b.Part(ctx, rows, false)
 			refused = b.refused
 			if err == nil && len(rows) > 1 && b.delayed == len(rows) {

@@ -30,7 +30,7 @@ var postgresTables = tables{
 	defined: `SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute
 		WHERE attrelid = 'objects'::regclass AND attname = $1 AND NOT attisdropped`,
 	define: Column.postgres,
-	add:    addPostgresColumns,
+	add:    addPostgresColumns, misfits: removePostgresMisfits,
 	formats: []string{`
 CREATE TABLE objects (
 	cluster          text COLLATE "C" NOT NULL,
@@ -124,6 +124,27 @@ func preparePostgres(ctx context.Context, db *sql.DB, columns []Column) (id uint
 	return id, err
 }
 
+// computed is a column that the server computes, whichever program has added it.
+type computed struct{ name, value string }
+
+// computedColumns returns those of the table objects.
+func computedColumns(ctx context.Context, db *sql.DB) (all []computed, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT attname, pg_get_expr(adbin, adrelid) FROM pg_attribute JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+		WHERE attrelid = 'objects'::regclass AND attgenerated <> '' AND NOT attisdropped ORDER BY attnum`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c computed
+		if err := rows.Scan(&c.name, &c.value); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
 // postgresFormat returns the version of the tables, and 0 where there are none.
 func postgresFormat(ctx context.Context, tx *sql.Tx) (format int, err error) {
 	var encoding, schema, mark, others string
@@ -159,4 +180,28 @@ func addPostgresColumns(missing []Column) string {
 		comments = append(comments, fmt.Sprintf(`COMMENT ON COLUMN objects."%s" IS %s;`, c.Name, quote(c.postgres())))
 	}
 	return `SET LOCAL lock_timeout = '10s'; ALTER TABLE objects ` + strings.Join(definitions, ", ") + ";" + strings.Join(comments, "")
+}
+
+// removePostgresMisfits computes the columns row by row, because a statement that computes them for all
+// rows ends with the first one that does not fit.
+func removePostgresMisfits(ctx context.Context, tx *sql.Tx, columns []Column) ([]misfit, error) {
+	var each strings.Builder
+	for _, c := range columns {
+		fmt.Fprintf(&each, "BEGIN PERFORM %s; EXCEPTION WHEN data_exception OR program_limit_exceeded THEN RETURN 'column %s: ' || SQLERRM; END;\n", c.postgresValue(), c.Name)
+	}
+	// Nobody writes between this and the columns.
+	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '10s'; LOCK TABLE objects IN ACCESS EXCLUSIVE MODE;
+		CREATE OR REPLACE FUNCTION pg_temp.sqlsink_misfit("group" text, resource text, object jsonb) RETURNS text LANGUAGE plpgsql AS `+
+		quote("BEGIN "+each.String()+" RETURN NULL; END")); err != nil {
+		return nil, err
+	}
+	found, err := readMisfits(ctx, tx, `WITH found AS MATERIALIZED (
+			SELECT ctid AS at, pg_temp.sqlsink_misfit("group", resource, object) AS problem FROM objects)
+		DELETE FROM objects USING found WHERE objects.ctid = found.at AND found.problem IS NOT NULL
+		RETURNING cluster, "group", resource, namespace, name, problem`)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.ExecContext(ctx, `DROP FUNCTION pg_temp.sqlsink_misfit`)
+	return found, err
 }

@@ -1,9 +1,12 @@
 package sqlsink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -14,8 +17,9 @@ type Sink struct {
 	canonical bool   // objects are written with sorted keys; jsonb has one form by itself
 	db        database
 	// turns has room for the handlers that write. Those that wait for a turn get it in their order.
-	turns chan struct{}
-	users users
+	turns  chan struct{}
+	users  users
+	shards int // of Config
 
 	sound    context.Context // ends when the database is found to be unusable, or closed
 	unusable context.CancelCauseFunc
@@ -42,7 +46,7 @@ func Open(ctx context.Context, config Config) (_ *Sink, err error) {
 	if config.Shards < 0 || config.Shards > 0 && postgres == nil {
 		return nil, fmt.Errorf("sqlsink: Shards is %d: a file has one writer", config.Shards)
 	}
-	s := &Sink{name: name, canonical: true, turns: make(chan struct{}, 1)} // SQLite has one writer at a time
+	s := &Sink{name: name, shards: config.Shards, canonical: true, turns: make(chan struct{}, 1)} // SQLite has one writer at a time
 	if postgres == nil {
 		s.db, err = openSQLite(ctx, name, config.Columns)
 	} else {
@@ -113,6 +117,22 @@ func (s *Sink) checked(ctx context.Context, err error) error {
 	return err
 }
 
+// claim claims a place. The error says that its shard is none of the Config's: the other writers would
+// not know its rows for those of their shards.
+func (s *Sink) claim(ctx context.Context, of place) error {
+	if err := s.checkShard(of.unit.Shard); err != nil {
+		return err
+	}
+	return s.db.Claim(ctx, of)
+}
+
+func (s *Sink) checkShard(of informer.Shard) error {
+	if s.shards == 0 || of.IsAll() || slices.Contains(informer.Shard{Key: of.Key}.Split(s.shards), of) {
+		return nil
+	}
+	return fmt.Errorf("Shards is %d, and %s is none of so many: give the fleet the same number", s.shards, of)
+}
+
 // unread is the error for what could not be read, and nil for none.
 func (s *Sink) unread(ctx context.Context, what string, of place, err error) error {
 	if err == nil {
@@ -128,7 +148,7 @@ func (s *Sink) write(ctx context.Context, of place, transaction func(context.Con
 		defer func() { <-s.turns }()
 	case <-ctx.Done():
 	}
-	err := ctx.Err()
+	err := cmp.Or(ctx.Err(), s.checkShard(of.unit.Shard))
 	if err == nil {
 		if err = transaction(ctx); err == nil {
 			return nil

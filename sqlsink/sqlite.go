@@ -17,6 +17,7 @@ import (
 type sqliteFile struct {
 	reader
 	lock    *flock.Flock
+	columns []Column
 	reign   int64   // grows with each writer: see check
 	writing *sql.DB // one connection: pragmas belong to a connection
 	put     *sql.Stmt
@@ -52,7 +53,7 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	if err != nil {
 		return nil, err
 	}
-	d := &sqliteFile{lock: flock.New(file + ".lock"), reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, others: otherVersions,
+	d := &sqliteFile{lock: flock.New(file + ".lock"), columns: columns, reader: reader{ofPlace: ofResource, ofCheckpoint: ofResource, others: otherVersions,
 		named: ofResource + ` AND (namespace, name) IN (SELECT value ->> 'Namespace', value ->> 'Name' FROM json_each($8))`, object: `object`}}
 	if d.writing, err = sql.Open("sqlite", name); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func openSQLite(ctx context.Context, path string, columns []Column) (_ *sqliteFi
 	case err != nil:
 		return nil, err
 	case !locked:
-		return nil, errAnotherWriter
+		return nil, ErrAnotherWriter
 	}
 	err = transact(ctx, d.writing, func(tx *sql.Tx) error {
 		var format int

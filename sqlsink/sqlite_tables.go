@@ -29,7 +29,7 @@ var sqliteTables = tables{
 	defined: `SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'objects'
 		AND EXISTS (SELECT 1 FROM pragma_table_xinfo('objects') WHERE name = $1)`,
 	define: Column.sqlite,
-	add:    addSQLiteColumns,
+	add:    addSQLiteColumns, misfits: removeSQLiteMisfits,
 	formats: []string{`
 CREATE TABLE IF NOT EXISTS objects (
 	cluster          TEXT NOT NULL,
@@ -99,6 +99,28 @@ func addSQLiteColumns(missing []Column) (statements string) {
 		statements += `ALTER TABLE objects ADD COLUMN ` + c.sqlite() + ";"
 	}
 	return statements
+}
+
+// removeSQLiteMisfits brings the values to a column that takes all, and converts them as the one of the
+// table would.
+func removeSQLiteMisfits(ctx context.Context, tx *sql.Tx, columns []Column) (all []misfit, err error) {
+	for _, c := range columns {
+		kind := c.kind().sqlite
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf(`DROP TABLE IF EXISTS temp.misfits; CREATE TABLE temp.misfits (at INTEGER PRIMARY KEY, value %s, odd INTEGER);
+			INSERT INTO temp.misfits SELECT rowid, value, odd FROM (SELECT rowid, %s AS value, %s AS odd FROM objects) WHERE value IS NOT NULL`,
+			kind, c.sqliteValue(), c.sqliteMisfit())); err != nil {
+			return nil, err
+		}
+		found, err := readMisfits(ctx, tx, fmt.Sprintf(`DELETE FROM objects WHERE rowid IN (SELECT at FROM temp.misfits WHERE odd OR typeof(value) <> lower('%s'))
+			RETURNING cluster, "group", resource, namespace, name, 'column %s: this is no %s: ' || (object ->> %s)`,
+			kind, c.Name, c.Type, sqlitePath(c.Path)))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	_, err = tx.ExecContext(ctx, `DROP TABLE IF EXISTS temp.misfits`)
+	return all, err
 }
 
 // fileName is the name of the file at path for the driver.

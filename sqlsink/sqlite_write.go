@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -58,16 +59,16 @@ func (d *sqliteFile) write(ctx context.Context, of place, f func(*sql.Tx) error)
 	})
 }
 
-// check compares the reign with the one that is stored. The error is errAnotherWriter if another writer
+// check compares the reign with the one that is stored. The error is ErrAnotherWriter if another writer
 // has begun since, because the file of the lock was removed, or its file system has no locks.
 func (d *sqliteFile) check(ctx context.Context, tx *sql.Tx) error {
 	var reign int64
 	err := tx.QueryRowContext(ctx, `SELECT epoch FROM units WHERE unit = $1`, allUnits).Scan(&reign)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return errAnotherWriter
+		return ErrAnotherWriter
 	case err == nil && reign != d.reign:
-		return errAnotherWriter
+		return ErrAnotherWriter
 	}
 	return err
 }
@@ -84,7 +85,7 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 			}
 			_, err := statement.ExecContext(ctx, arguments...)
 			if isRefusedBySQLite(err) {
-				refused = append(refused, informer.FailedEvent{Index: r.event, Err: err})
+				refused = append(refused, informer.FailedEvent{Index: r.event, Err: d.ofColumn(ctx, tx, of, r, err)})
 				continue
 			}
 			if err != nil {
@@ -94,6 +95,23 @@ func (d *sqliteFile) Apply(ctx context.Context, of place, rows []row) (refused i
 		return nil
 	})
 	return refused, err
+}
+
+// ofColumn returns err with the name of the column before it that a row is refused for, if it is for a
+// word for the time of the write. SQLite says the names of other columns itself.
+func (d *sqliteFile) ofColumn(ctx context.Context, tx *sql.Tx, of place, r row, err error) error {
+	if resultCode(err) != sqlite3.SQLITE_ERROR {
+		return err
+	}
+	for _, c := range d.columns {
+		var is bool
+		asked := tx.QueryRowContext(ctx, `SELECT `+c.sqliteMisfit()+` FROM (SELECT $1 AS "group", $2 AS resource, $3 AS object)`,
+			of.resource.Group, of.resource.Resource, string(r.object)).Scan(&is)
+		if asked == nil && is {
+			return fmt.Errorf("column %s: %w", c.Name, err)
+		}
+	}
+	return err
 }
 
 // isRefusedBySQLite reports whether SQLite refuses a row. It has no code of its own for a word such as

@@ -15,10 +15,13 @@ type tables struct {
 	defined string              // finds a text with the definition of the column $1
 	define  func(Column) string // the definition of a column
 	add     func([]Column) string
+	// misfits removes the rows that do not fit the columns, and returns them.
+	misfits func(ctx context.Context, tx *sql.Tx, columns []Column) ([]misfit, error)
 }
 
 // Prepare brings the tables from a version to the newest one, or makes them if it is 0, and adds the
-// columns that are missing. The error is an *UnusableError if one is defined otherwise.
+// columns that are missing, without the rows that do not fit. The error is an *UnusableError if one is
+// defined otherwise.
 func (t tables) Prepare(ctx context.Context, tx *sql.Tx, format int, columns []Column) error {
 	for ; format < len(t.formats); format++ {
 		if _, err := tx.ExecContext(ctx, t.formats[format]+fmt.Sprintf(t.mark, format+1)); err != nil {
@@ -42,9 +45,36 @@ func (t tables) Prepare(ctx context.Context, tx *sql.Tx, format int, columns []C
 	if len(missing) == 0 {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, t.add(missing)); err != nil {
+	if err := t.addColumns(ctx, tx, missing); err != nil {
 		return fmt.Errorf("cannot add its columns: %w", err)
 	}
+	return nil
+}
+
+// addColumns adds columns. It looks for rows that do not fit only if the database finds one, because
+// to add a column tells that as fast as any search.
+func (t tables) addColumns(ctx context.Context, tx *sql.Tx, missing []Column) error {
+	if _, err := tx.ExecContext(ctx, `SAVEPOINT columns`); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, t.add(missing))
+	if err == nil {
+		return nil
+	}
+	if _, failed := tx.ExecContext(ctx, `ROLLBACK TO SAVEPOINT columns`); failed != nil || isTrouble(err) {
+		return err
+	}
+	removed, failed := t.misfits(ctx, tx, missing)
+	if failed != nil || len(removed) == 0 {
+		return errors.Join(err, failed)
+	}
+	if err := listAnew(ctx, tx, removed); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, t.add(missing)); err != nil {
+		return err
+	}
+	logMisfits(ctx, removed)
 	return nil
 }
 

@@ -37,8 +37,8 @@ type Config struct {
 	// DNS label of at most 40 characters.
 	Name string
 	// Identity names this replica, for people and for the plan: a replica that is started again
-	// under its Identity gets the same units. It is unique among the replicas that run. Default:
-	// the host's name, which is the pod's in a pod.
+	// under its Identity gets the same units. It is unique among the replicas that run: Status.Problems
+	// says if it is not. Default: the host's name, which is the pod's in a pod.
 	Identity string
 	// Work is what to share.
 	Work Work

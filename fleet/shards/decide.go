@@ -96,6 +96,7 @@ func (d *decider) look() (next time.Time, over bool) {
 	for i := range d.units {
 		ofUnits[i] = leases[d.names[i]]
 	}
+	d.problem(double, v.double())
 	d.plan.update(v.planners(), d.units, ofUnits)
 
 	v.lookElsewhere(leases, d.known)

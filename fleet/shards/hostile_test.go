@@ -107,6 +107,33 @@ func TestRefusedRenewalsAreAProblem(t *testing.T) {
 	})
 }
 
+// Two replicas with one Identity both say so, until one of them ends. One that was started again does not.
+func TestIdentityOfTwoReplicasIsAProblem(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, w *world) {
+		doubles := func(r *replica) (found []string) {
+			for _, p := range r.Status().Problems {
+				found = append(found, p.String())
+			}
+			return found
+		}
+		a := w.start("same")
+		w.covered(settled)
+		time.Sleep(settled)
+		a.net.partition() // as if it was killed
+		b := w.start("same")
+		time.Sleep(time.Minute)
+		require.Empty(t, doubles(b))
+		a.net.heal()
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{`having an Identity of its own: another replica that runs has the Identity "same" too, and is ` + b.Identity() + " in the Leases"}, doubles(a))
+		require.Len(t, doubles(b), 1)
+		w.end(a)
+		time.Sleep(time.Minute)
+		require.Empty(t, doubles(b))
+		w.end(b)
+	})
+}
+
 // conflicting answers each write of a Lease whose name contains a text with 409.
 func conflicting(name string) func(http.RoundTripper) http.RoundTripper {
 	return refusing(name, http.StatusConflict, metav1.StatusReasonConflict)

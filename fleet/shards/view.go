@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -94,6 +95,25 @@ func (v *view) planners() []string {
 	}
 	slices.Sort(planners)
 	return planners
+}
+
+// double names the problem of a replica whose Identity another one that runs has too.
+const double = "having an Identity of its own"
+
+// double returns an error if another process has the same Identity, and has renewed its Lease since this
+// one sees it. One that was started again in its place does not count: its Lease was released, or is not
+// renewed any more.
+func (v *view) double() error {
+	other := ""
+	for name, m := range v.members {
+		if name != v.name && m.renewals > 1 && !m.leaving && !m.expired(v.now) && baseOf(m.identity) == baseOf(v.identity) {
+			other = max(other, m.identity)
+		}
+	}
+	if other == "" {
+		return nil
+	}
+	return fmt.Errorf("another replica that runs has the Identity %q too, and is %s in the Leases", baseOf(v.identity), other)
 }
 
 // next is when the view changes by itself: a member expires or has settled.

@@ -3,13 +3,17 @@ package clusters
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/rvinformer/informer"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -26,19 +30,25 @@ const folderEvery = 5 * time.Second
 // a newer time.
 type Folder struct {
 	path   string
-	add    func(name string, client *rest.Config) error
+	put    func(name string, client *rest.Config) error
 	remove func(name string)
 	say    func(line string)
 
-	added map[string][]byte // the content of each file whose cluster was added, by name
+	taken map[string][]byte // the content of each file whose cluster was put, by name
 	told  map[string]string // what was said of a file, or of the folder itself, since it was well; by name
 }
 
-// NewFolder returns a folder whose clusters are given to add and remove. What is wrong with a file is
-// said.
-func NewFolder(path string, add func(string, *rest.Config) error, remove func(string), say func(string)) *Folder {
-	return &Folder{path: path, add: add, remove: remove, say: say, added: map[string][]byte{}, told: map[string]string{}}
+// NewFolder returns a folder whose clusters are given to put and remove. Put adds a cluster, or
+// replaces it. What is wrong with a file is said.
+func NewFolder(path string, put func(string, *rest.Config) error, remove func(string), say func(string)) *Folder {
+	return &Folder{path: path, put: put, remove: remove, say: say, taken: map[string][]byte{}, told: map[string]string{}}
 }
+
+// Names are the names of the clusters that were put, sorted.
+func (f *Folder) Names() []string { return slices.Sorted(maps.Keys(f.taken)) }
+
+// Failed are the names of the files that the last look could not use, sorted.
+func (f *Folder) Failed() []string { return slices.Sorted(maps.Keys(f.told)) }
 
 // Run looks at the folder until the context ends.
 func (f *Folder) Run(ctx context.Context) {
@@ -46,69 +56,71 @@ func (f *Folder) Run(ctx context.Context) {
 }
 
 // Look adds the clusters of new files, removes those of files that are gone, and replaces those
-// whose files have changed. What cannot be read changes nothing: the cluster stays as it was. The
-// error is that of the folder as a whole.
+// whose files have changed. A file that cannot be read changes nothing: its cluster stays as it was,
+// and so do all others. The error is that of the folder as a whole.
 func (f *Folder) Look() error {
-	files, err := f.read()
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		err = fmt.Errorf("--clusters: %w", err)
+	}
 	if f.note("", err); err != nil {
 		return err
 	}
-	for name := range f.added {
-		if _, is := files[name]; !is {
-			f.remove(name)
-			delete(f.added, name)
+	here := map[string]bool{}
+	for _, e := range entries {
+		name := e.Name()
+		// A name that begins with a dot is none of a cluster: so are those of the directories that the
+		// files of a Secret's volume are links into.
+		if strings.HasPrefix(name, ".") {
+			continue
 		}
-	}
-	maps.DeleteFunc(f.told, func(name, _ string) bool {
-		_, is := files[name]
-		return !is
-	})
-	for name, content := range files {
-		var err error
-		if before, is := f.added[name]; !is || !bytes.Equal(before, content) {
-			err = f.take(name, content)
+		err := f.take(name)
+		if _, gone := os.Lstat(filepath.Join(f.path, name)); err != nil && errors.Is(gone, fs.ErrNotExist) {
+			continue // it went meanwhile
 		}
+		here[name] = true
 		f.note(name, err)
 	}
+	for _, name := range f.Names() {
+		if !here[name] {
+			f.remove(name)
+			delete(f.taken, name)
+		}
+	}
+	maps.DeleteFunc(f.told, func(name, _ string) bool { return !here[name] })
 	return nil
 }
 
-// take adds the cluster of a file, instead of the one that it had before.
-func (f *Folder) take(name string, content []byte) error {
-	at, err := InKubeconfig(filepath.Join(f.path, name), nil)
+// take puts the cluster of a file that is new or has changed.
+func (f *Folder) take(name string) error {
+	path := filepath.Join(f.path, name)
+	about, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	if _, is := f.added[name]; is {
-		f.remove(name)
-		delete(f.added, name)
+	if !about.Mode().IsRegular() { // to open a pipe would wait for its other end
+		return errors.New("it is skipped, because it is no regular file")
 	}
-	if err := f.add(name, at[0].Client); err != nil {
+	content, err := os.ReadFile(path)
+	if err != nil {
 		return err
 	}
-	f.added[name] = content
+	if before, is := f.taken[name]; is && bytes.Equal(before, content) {
+		return nil
+	}
+	at, err := InKubeconfig(path, nil)
+	if err != nil {
+		return err
+	}
+	// A certificate that cannot be read must not end the cluster.
+	if _, err := informer.NewDynamicListerWatcherFactory(at[0].Client); err != nil {
+		return err
+	}
+	if err := f.put(name, at[0].Client); err != nil {
+		return err
+	}
+	f.taken[name] = content
 	return nil
-}
-
-// read returns the content of each file, by name. A name that begins with a dot is none of a
-// cluster: so are those of the directories that the files of a Secret's volume are links into.
-func (f *Folder) read() (map[string][]byte, error) {
-	entries, err := os.ReadDir(f.path)
-	if err != nil {
-		return nil, fmt.Errorf("--clusters: %w", err)
-	}
-	files := map[string][]byte{}
-	for _, e := range entries {
-		path := filepath.Join(f.path, e.Name())
-		about, err := os.Stat(path)
-		if strings.HasPrefix(e.Name(), ".") || err != nil || about.IsDir() {
-			continue // a link that leads nowhere is being replaced
-		}
-		if files[e.Name()], err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("--clusters: %w", err)
-		}
-	}
-	return files, nil
 }
 
 // note says once what is wrong with a file, or with the folder, and forgets it when it is well

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +21,9 @@ type watchedFolder struct {
 	events []string
 	said   []string
 }
+
+// cut is a certificate that was not written to its end.
+const cut = "-----BEGIN CERTIFICATE-----\nMIIB"
 
 func newWatchedFolder(path string) *watchedFolder {
 	w := &watchedFolder{hosts: map[string]string{}}
@@ -51,7 +56,6 @@ func TestFolderFollowsItsFiles(t *testing.T) {
 
 	w.put(t, "east", "https://east")
 	w.put(t, "west", "https://west")
-	require.NoError(t, os.Mkdir(filepath.Join(w.path, "directory"), 0o700))
 	w.put(t, ".hidden", "https://hidden")
 	require.NoError(t, w.Look())
 	require.NoError(t, w.Look())
@@ -63,7 +67,7 @@ func TestFolderFollowsItsFiles(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(w.path, "west")))
 	require.NoError(t, w.Look())
 	require.Equal(t, map[string]string{"east": "https://moved"}, w.hosts)
-	require.ElementsMatch(t, []string{"remove west", "remove east", "add east"}, w.events)
+	require.ElementsMatch(t, []string{"remove west", "add east"}, w.events)
 	require.Empty(t, w.said)
 }
 
@@ -95,7 +99,53 @@ func TestFolderKeepsWhatItHasWhenItCannotRead(t *testing.T) {
 	require.NoError(t, w.Look())
 	require.Equal(t, []string{"add east"}, w.events, "the cluster has gone on all the time")
 	require.Len(t, w.said, 3)
-	require.Empty(t, w.told)
+	require.Empty(t, w.Failed())
+}
+
+// An entry that cannot be read, or is no file, is told by its name. Its cluster goes on as it was, and so
+// do all others.
+func TestOddEntriesOfAFolder(t *testing.T) {
+	for name, odd := range map[string]func(t *testing.T, path string){
+		"link that leads nowhere": func(t *testing.T, path string) { require.NoError(t, os.Symlink("nowhere", path)) },
+		"link to itself":          func(t *testing.T, path string) { require.NoError(t, os.Symlink(path, path)) },
+		"pipe":                    func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o600)) },
+		"directory":               func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) },
+		"file that fails":         func(t *testing.T, path string) { require.NoError(t, os.Symlink("/proc/self/mem", path)) },
+		"empty file":              func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) },
+		"cut certificate": func(t *testing.T, path string) {
+			require.NoError(t, os.Rename(writeKubeconfigWith(t, api.Cluster{Server: "https://cut", CertificateAuthorityData: []byte(cut)}), path))
+		},
+		"certificate that is not there": func(t *testing.T, path string) {
+			require.NoError(t, os.Rename(writeKubeconfigWith(t, api.Cluster{Server: "https://cut", CertificateAuthority: "/nowhere/ca.crt"}), path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedFolder(t.TempDir())
+			w.put(t, "east", "https://east")
+			w.put(t, "south", "https://south")
+			require.NoError(t, w.Look())
+			require.NoError(t, os.Remove(filepath.Join(w.path, "east")))
+			odd(t, filepath.Join(w.path, "east"))
+			odd(t, filepath.Join(w.path, "north"))
+			w.put(t, "west", "https://west")
+			w.events = nil
+			require.NoError(t, w.Look())
+			require.NoError(t, w.Look())
+			require.Equal(t, []string{"add west"}, w.events)
+			require.Equal(t, map[string]string{"east": "https://east", "south": "https://south", "west": "https://west"}, w.hosts)
+			require.Equal(t, []string{"east", "north"}, w.Failed())
+			require.Len(t, w.said, 2)
+			slices.Sort(w.said)
+			require.Regexp(t, "^east: .", w.said[0])
+			require.Regexp(t, "^north: .", w.said[1])
+
+			require.NoError(t, os.Remove(filepath.Join(w.path, "north")))
+			require.NoError(t, os.Remove(filepath.Join(w.path, "east")))
+			require.NoError(t, w.Look())
+			require.Equal(t, []string{"add west", "remove east"}, w.events)
+			require.Empty(t, w.Failed())
+		})
+	}
 }
 
 // The kubelet brings a new Secret into a volume by replacing a link to a directory.
@@ -112,13 +162,17 @@ func TestFolderOfASecretsVolume(t *testing.T) {
 		require.NoError(t, os.Rename(next, filepath.Join(w.path, "..data")))
 	}
 	version("..2026_1", map[string]string{"east": "https://east", "west": "https://west"})
-	for _, cluster := range []string{"east", "west", "north"} {
+	link := func(cluster string) {
 		require.NoError(t, os.Symlink(filepath.Join("..data", cluster), filepath.Join(w.path, cluster)))
 	}
+	link("east")
+	link("west")
 	require.NoError(t, w.Look())
 	require.Equal(t, map[string]string{"east": "https://east", "west": "https://west"}, w.hosts)
 
 	version("..2026_2", map[string]string{"east": "https://east", "north": "https://north"})
+	require.NoError(t, os.Remove(filepath.Join(w.path, "west")))
+	link("north")
 	require.NoError(t, w.Look())
 	require.Equal(t, map[string]string{"east": "https://east", "north": "https://north"}, w.hosts)
 	require.NotContains(t, w.events, "remove east")
@@ -127,8 +181,13 @@ func TestFolderOfASecretsVolume(t *testing.T) {
 
 // writeKubeconfig writes a file with one context.
 func writeKubeconfig(t *testing.T, host string) (path string) {
+	return writeKubeconfigWith(t, api.Cluster{Server: host})
+}
+
+// writeKubeconfigWith writes a file with one context, of this cluster.
+func writeKubeconfigWith(t *testing.T, of api.Cluster) (path string) {
 	config := api.NewConfig()
-	config.Clusters["any"] = &api.Cluster{Server: host}
+	config.Clusters["any"] = &of
 	config.Contexts["any"] = &api.Context{Cluster: "any"}
 	config.CurrentContext = "any"
 	path = filepath.Join(t.TempDir(), "kubeconfig")

@@ -26,6 +26,7 @@ listed. Beside the SQLite file there may be its -wal and -shm, which are part of
 
 Usage:
   mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE | --database ADDRESS] [--once]
+  mirror --clusters DIRECTORY [--once] [--resources LIST] [--db FILE | --database ADDRESS]
   mirror --clusters DIRECTORY [--share NAMESPACE/NAME --database ADDRESS] [--resources LIST]
   mirror --demo [--once]
 
@@ -48,7 +49,7 @@ type Options struct {
 }
 
 // IsFleet reports whether clusters come and go, or replicas share them.
-func (o Options) IsFleet() bool { return o.Clusters != "" || o.IsShared() }
+func (o Options) IsFleet() bool { return o.Clusters != "" && !o.Once || o.IsShared() }
 
 // IsShared reports whether replicas share the work.
 func (o Options) IsShared() bool { return o.Share.Leases != "" }
@@ -71,7 +72,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.Usage = func() { fmt.Fprint(out, usage+flags.FlagUsages()) }
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	flags.StringArrayVar(&o.Contexts, "context", nil, "a `context` of the kubeconfig, that is a cluster to mirror; repeatable (default the current one)")
-	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched)")
+	flags.StringSliceVar(&o.Follow.Resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com,*.example.com; repeatable (default all that can be listed and watched, but secrets)")
 	flags.StringVar(&file, "db", "", "the SQLite `file` (default "+DefaultFile+"; with --demo a temporary one)")
 	flags.StringVar(&o.Database, "database", "", "instead of --db: the `address` of a database, like postgres://user@host:5432/name (the password from $PGPASSWORD or ~/.pgpass), or sqlite:FILE")
 	flags.BoolVar(&o.Follow.BeginAnew, "begin-anew", false, "replace what the database has of another cluster under the same name; without it, mirror leaves that as it is, and waits")
@@ -82,7 +83,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	flags.BoolVar(&o.Demo, "demo", false, "mirror three simulated clusters that run inside this process")
 	flags.IntVar(&o.DemoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
 	flags.StringVar(&o.Listen, "listen", "", "the `address` to serve a status page, metrics and health checks on, like :8080 (default nowhere; with --demo a free port of this machine)")
-	flags.StringVar(&o.Clusters, "clusters", "", "a `directory` with a kubeconfig for each cluster, in a file with the cluster's name; files come and go while mirror runs")
+	flags.StringVar(&o.Clusters, "clusters", "", "a `directory` with a kubeconfig for each cluster, in a file with the cluster's name; files come and go while mirror runs, but with --once")
 	flags.StringVar(&o.Share.Leases, "share", "", "share the work with other replicas by Leases, `NAMESPACE/NAME`; needs --database with a PostgreSQL")
 	flags.StringVar(&o.Share.Kubeconfig, "share-kubeconfig", "", "with --share: the kubeconfig `file` of the cluster with the Leases (default the cluster that mirror runs in)")
 	flags.StringVar(&o.Share.Identity, "identity", os.Getenv("POD_NAME"), "with --share: the `name` of this replica (default $POD_NAME, then the host's name)")
@@ -91,6 +92,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	o.Follow.OmitSecrets = len(o.Follow.Resources) == 0 && !o.Demo // those of the demo are made up
 	if o.Demo && !flags.Changed("listen") {
 		o.Listen = "localhost:0"
 	}
@@ -112,8 +114,9 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 	_, address := sqlsink.Name(o.Database)
 	namespace, name, _ := strings.Cut(o.Share.Leases, "/")
 	switch {
-	case strings.HasPrefix(file, "postgres://"), strings.HasPrefix(file, "postgresql://"):
-		return errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database")
+	case mayHavePassword(strings.TrimPrefix(file, SQLite)):
+		return errors.New("--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database (it is not repeated here, for it may have a password in it; " +
+			"write ./ before the name of a file that has = in it)")
 	case slices.ContainsFunc(flags.Args(), mayHavePassword):
 		return errors.New("unknown argument: the address of a database goes to --database (it is not repeated here, for it may have a password in it)")
 	case flags.NArg() > 0:
@@ -130,9 +133,11 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 		return errors.New("--db and --database: there is one database")
 	case flags.Changed("database") && address != nil:
 		return fmt.Errorf("--database: %w", address)
-	case o.IsFleet() && o.Once:
-		return errors.New("--once does not go with --clusters and --share, which have no end")
-	case o.IsFleet() && o.Demo:
+	case o.Database != "" && address != nil:
+		return fmt.Errorf("--db: %w", address)
+	case o.IsShared() && o.Once:
+		return errors.New("--once does not go with --share, which has no end")
+	case (o.Clusters != "" || o.IsShared()) && o.Demo:
 		return errors.New("--demo brings its own clusters: --clusters and --share do not go with it")
 	case o.IsShared() && (namespace == "" || name == ""):
 		return fmt.Errorf("--share %s: it must be NAMESPACE/NAME", o.Share.Leases)
@@ -152,5 +157,5 @@ func (o Options) check(flags *pflag.FlagSet, file string) error {
 // mayHavePassword reports whether an argument may be the address of a database, or a part of one.
 func mayHavePassword(argument string) bool {
 	keyword, _, found := strings.Cut(argument, "=")
-	return strings.Contains(argument, "://") || found && !strings.ContainsAny(keyword, ":/@. ")
+	return strings.Contains(argument, "://") || found && !strings.ContainsAny(strings.TrimSpace(keyword), ":/@. ")
 }

@@ -29,6 +29,7 @@ type Row struct {
 	Synced  bool
 	Resumed bool   // it went on without a list: what happened meanwhile may still be on its way
 	Failed  bool   // there is no sense in waiting for its first sync
+	Unknown bool   // the cluster has not said what it has
 	Problem string // what is wrong now; empty if nothing is
 	Retry   string // when what is wrong is tried again; empty if it is not
 }

@@ -8,6 +8,16 @@ import (
 	"time"
 )
 
+// Unreached are the clusters that have not said what they have.
+func Unreached(rows []Row) (names []string) {
+	for _, r := range rows {
+		if r.Unknown {
+			names = append(names, r.Place.Cluster)
+		}
+	}
+	return names
+}
+
 // WriteSummary prints the table that ends a --once run, and reports whether everything is synced.
 func WriteSummary(to io.Writer, rows []Row, took time.Duration) (synced bool, err error) {
 	columns := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)

@@ -6,6 +6,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,15 +33,22 @@ const (
 	maxWaiting = 4 << 20
 )
 
+// secrets are what OmitSecrets leaves out.
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+func isSecrets(r schema.GroupVersionResource) bool { return r.GroupResource() == secrets }
+
 // Config says what to mirror. Database and Say are required.
 type Config struct {
 	Database  Database
 	Say       func(line string) // gets what is said once, such as that nothing can be written
 	Resources []string          // patterns of package fleet; none = all
-	Shards    int               // of each cluster; 0 = 1
-	Prune     []string
-	PageSize  int64 // of lists; 0 = the informer's default
-	BeginAnew bool  // replace the rows and the checkpoint of another cluster
+	// OmitSecrets leaves out the resource secrets, whatever Resources says.
+	OmitSecrets bool
+	Shards      int // of each cluster; 0 = 1
+	Prune       []string
+	PageSize    int64 // of lists; 0 = the informer's default
+	BeginAnew   bool  // replace the rows and the checkpoint of another cluster
 	// Relist looks at all objects again, also where a checkpoint says how far the database is. Only
 	// a list tells when the database is up to date: a watch that goes on from a checkpoint tells
 	// what has happened since, but never that this was all.
@@ -74,11 +82,14 @@ func New(config Config) (m *Mirror, err error) {
 		outage: newOutage("database "+config.Database.String(), config.Say),
 		feeds:  map[fleet.Target]*feed{}, followed: map[string]bool{}, progress: map[display.Place]progress{},
 	}
+	// By namespace, because a row is found by its name: of an object that is created anew, the shard
+	// by UID is another one, whose owner may be faster than the owner that sees the deletion.
+	group := fleet.Group{Resources: config.Resources, Shards: config.Shards, ShardBy: informer.ShardByNamespace}
+	if config.OmitSecrets {
+		group.Except = []string{secrets.Resource}
+	}
 	m.Fleet, err = fleet.New(fleet.Config{
-		// By namespace, because a row is found by its name: of an object that is created anew, the
-		// shard by UID is another one, whose owner may be faster than the owner that sees the
-		// deletion.
-		Groups:    []fleet.Group{{Resources: config.Resources, Shards: config.Shards, ShardBy: informer.ShardByNamespace}},
+		Groups:    []fleet.Group{group},
 		Budget:    informer.NewBudget(maxWaiting),
 		Factory:   m.members,
 		Configure: m.configure,
@@ -93,6 +104,14 @@ func (m *Mirror) Add(name string, client *rest.Config) error {
 	client.UserAgent = "rvinformer-mirror"
 	client.QPS, client.Burst = clientQPS, clientBurst
 	return m.Fleet.Add(name, client)
+}
+
+// Put adds a cluster, or replaces the one of this name.
+func (m *Mirror) Put(name string, client *rest.Config) error {
+	if _, is := m.Cluster(name); is {
+		m.Remove(name)
+	}
+	return m.Add(name, client)
 }
 
 // configure is what the fleet asks for before it starts an informer, and again after an error: the
@@ -125,12 +144,17 @@ func (m *Mirror) configure(ctx context.Context, t fleet.Target) (informer.Inform
 // what other shards have: a shard without rows of a resource has nothing to delete.
 func (m *Mirror) known(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
 	known, err := m.config.Database.Known(ctx, u)
-	if err == nil {
-		m.mu.Lock()
-		m.followed[u.Cluster] = true
-		m.mu.Unlock()
+	if err != nil {
+		return nil, err
 	}
-	return known, err
+	m.mu.Lock()
+	first := !m.followed[u.Cluster]
+	m.followed[u.Cluster] = true
+	m.mu.Unlock()
+	if first && m.config.OmitSecrets && slices.ContainsFunc(known, isSecrets) {
+		m.config.Say(u.Cluster + ": the database has Secrets of an earlier run, which are not followed: name them with --resources, or delete their rows")
+	}
+	return known, nil
 }
 
 // RunUnit follows a unit until the context ends. What is not written then, its next owner writes.

@@ -57,6 +57,7 @@ func (m *Mirror) ClusterRows() (rows []display.Row) {
 // clusterRow is how the discovery of a cluster is.
 func (m *Mirror) clusterRow(c fleet.Cluster) display.Row {
 	r := display.Row{Place: display.Place{Cluster: c.Name}, Took: time.Since(m.began)}
+	r.Unknown = c.State != fleet.ClusterKnown && c.State != fleet.ClusterPartlyKnown
 	if err := cmp.Or(c.LastError, errors.Join(c.Missing...)); err != nil {
 		r.Problem, r.Retry = display.Reason(err), triedAgain
 	}

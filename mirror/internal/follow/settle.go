@@ -61,7 +61,7 @@ func (m *Mirror) left(ctx context.Context, c fleet.Cluster, rows []display.Row) 
 	}
 	known, err := m.config.Database.Known(ctx, fleet.Unit{Cluster: c.Name})
 	unserved := slices.DeleteFunc(known, func(r schema.GroupVersionResource) bool {
-		return slices.ContainsFunc(rows, func(of display.Row) bool {
+		return m.config.OmitSecrets && isSecrets(r) || slices.ContainsFunc(rows, func(of display.Row) bool {
 			return of.Place == display.Place{Cluster: c.Name, Resource: r.GroupResource()}
 		})
 	})
