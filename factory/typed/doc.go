@@ -60,7 +60,8 @@
 // With WithInformerName, client-go publishes the resource version of the store. Its metrics of
 // queues do not exist here.
 //
-// Without WithRESTConfig, and with a newFunc of the user's own, informers are client-go's.
+// With WithClientLists, the same informers list and watch with the client, a fake one perhaps.
+// Without both, and with a newFunc of the user's own, informers are client-go's.
 //
 // # Objects that are kept encoded
 //
