@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -33,8 +34,14 @@ type Config struct {
 	// change on its own, in the order that they were read. Where it
 	// pops a deletion that a list found, that is a cache.DeletedFinalStateUnknown whose
 	// Obj is a *metav1.PartialObjectMetadata. What it holds when Run ends is read
-	// again by the next Run. It has nothing to resync.
+	// again by the next Run. It has nothing to resync. The deltas of what a list shows are of
+	// type cache.Sync, as those of a cache.DeltaFIFO: see EmitDeltaTypeReplaced.
 	cache.Queue
+
+	// EmitDeltaTypeReplaced gives the deltas of what a list shows the type cache.Replaced
+	// in place of cache.Sync, as the option of that name of a cache.DeltaFIFO does. It
+	// counts without a Queue of the caller's.
+	EmitDeltaTypeReplaced bool
 
 	// ListerWatcher lists and watches the objects.
 	cache.ListerWatcher
@@ -120,15 +127,28 @@ func NewNamedController(name string, config *Config) cache.Controller {
 		failing, options.Budget = flow.Retry, budget.New(defaultBytes)
 	}
 	c := &flowController{}
-	process := config.Process
+	process, emitReplaced := config.Process, config.EmitDeltaTypeReplaced
 	options.Consumer = flow.Keys{Failing: failing, Process: func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
 		if len(deltas) == 0 {
 			return nil
 		}
-		return process(c.flow.Deltas(e.Key, deltas), e.Initial)
+		popped := c.flow.Deltas(e.Key, deltas)
+		if !emitReplaced {
+			asSync(popped)
+		}
+		return process(popped, e.Initial)
 	}}
 	*c = newFlowController(r, options)
 	return c
+}
+
+// asSync gives deltas of what a list shows the type that a cache.DeltaFIFO gives them by default.
+func asSync(deltas cache.Deltas) {
+	for i := range deltas {
+		if deltas[i].Type == cache.Replaced {
+			deltas[i].Type = cache.Sync
+		}
+	}
 }
 
 // flowController is a flow as a cache.Controller.
@@ -242,25 +262,58 @@ func (c *queueController) LastSyncResourceVersion() string {
 // Transfor, which may be nil, changes objects before they are queued and stored.
 // It panics if lw, store or h is nil, or h is typed and takes another type than objType.
 func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Store, resyncPeriod time.Duration, h cache.ResourceEventHandler, transfor cache.TransformFunc) cache.Controller {
+	return newInformer(callerName(), InformerOptions{
+		ListerWatcher: lw, ObjectType: objType, Store: store, ResyncPeriod: resyncPeriod, Handler: h, Transform: transfor,
+	})
+}
+
+// InformerOptions are options of an ordinary informer. ListerWatcher, Store and Handler are required.
+type InformerOptions struct {
+	// Name is for logs. Default: the line of the program that makes the informer.
+	Name string
+
+	// ListerWatcher, ObjectType, Store, ResyncPeriod, Handler and Transform are the arguments of
+	// NewInformer.
+	ListerWatcher cache.ListerWatcher
+	ObjectType    runtime.Object
+	Store         cache.Store
+	ResyncPeriod  time.Duration
+	Handler       cache.ResourceEventHandler
+	Transform     cache.TransformFunc
+
+	// WatchErrorHandler gets what goes wrong, and nil each time a watch has started. Default:
+	// DefaultWatchErrorHandler.
+	WatchErrorHandler WatchErrorHandler
+}
+
+// NewInformerWithOptions is NewInformer with a name and an error handler. It panics as that does.
+func NewInformerWithOptions(options InformerOptions) cache.Controller {
+	return newInformer(cmp.Or(options.Name, callerName()), options)
+}
+
+func newInformer(name string, o InformerOptions) cache.Controller {
 	switch {
-	case lw == nil:
+	case o.ListerWatcher == nil:
 		panic("informer: the ListerWatcher is required")
-	case store == nil:
+	case o.Store == nil:
 		panic("informer: the store is required")
-	case h == nil:
+	case o.Handler == nil:
 		panic("informer: the handler is required")
 	}
-	taken := takenBy(h)
-	objType, err := taken.Example(objType, transfor != nil)
+	taken := takenBy(o.Handler)
+	objType, err := taken.Example(o.ObjectType, o.Transform != nil)
 	if err != nil {
 		panic(fmt.Sprintf("informer: %v", err))
 	}
-	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
+	r := NewNamedReflector(name, o.ListerWatcher, objType, nil, o.ResyncPeriod)
+	if o.WatchErrorHandler != nil {
+		r.reportTo(o.WatchErrorHandler)
+	}
 	options := r.flow(&known.Versions{})
 	options.Ordinary = true
 	options.Intake = intake.New(intake.Options{
-		Report: &r.setup.Report, Form: &r.setup.Form, Transform: transfor, Accepts: taken.Accepts, Taken: taken.Type, Stored: store.List,
+		Report: &r.setup.Report, Form: &r.setup.Form, Transform: o.Transform, Accepts: taken.Accepts, Taken: taken.Type, Stored: o.Store.List,
 	})
-	options.KeepIn(store, h, r)
+	options.KeepIn(o.Store, o.Handler, r)
 	return newFlowController(r, options)
 }

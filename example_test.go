@@ -463,9 +463,9 @@ func ExampleNewNamedController() {
 	<-done
 	stop()
 	// Output:
-	// Replaced default/web true
+	// Sync default/web true
 	// processing "default/web": not now
-	// Replaced default/web true
+	// Sync default/web true
 }
 
 // A Reflector fills any store.

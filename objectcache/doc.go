@@ -62,10 +62,11 @@
 // server. Objects have to be pointers to structs of the API. Keys are always those of
 // cache.MetaNamespaceKeyFunc. GetIndexers returns a copy.
 //
-// A typed object comes back as a server would send it in protobuf. So what a program adds itself
-// loses fractions of a second in a metav1.Time, empty maps and slices, and the Object of a
-// runtime.RawExtension: set its Raw. A type without protobuf is kept as JSON: an object with a
-// value in a field that JSON leaves out (`json:"-"`) is refused.
+// A typed object comes back with times in seconds. What protobuf has no place for is kept: an
+// object with an empty list or map that is not nil, with a value in a field without a protobuf tag,
+// or with the Object of a runtime.RawExtension, which comes back as its Raw, is kept as JSON, in more
+// memory. So are all objects of types without protobuf. One with a value in a field that JSON leaves
+// out (`json:"-"`) is refused.
 //
 // A typed object off the wire has no kind, whether it was listed or watched. An object of client-go
 // that was listed in JSON has one if the server says it, until it changes. Reads into another type,

@@ -104,11 +104,12 @@ func encode(obj runtime.Object) (form, []byte, error) {
 	}
 	f.kind.APIVersion, f.kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	if isMessage(t) {
-		f.protobuf = true
 		bytes, err := obj.(message).Marshal()
-		return f, bytes, err
+		if f.protobuf = err != nil || !loses(reflect.ValueOf(obj), true); f.protobuf {
+			return f, bytes, err
+		}
 	}
-	text, err := json.Marshal(obj)
+	text, err := encodeJSON(obj)
 	return f, text, err
 }
 
@@ -161,7 +162,11 @@ func (f form) decodeInto(bytes []byte, into runtime.Object) error {
 		return fmt.Errorf("cannot decode the protobuf of a %v into a %T", f.goType, into)
 	}
 	reflect.ValueOf(into).Elem().SetZero()
-	return f.fill(bytes, into)
+	err := f.fill(bytes, into)
+	if isUnstructured && f.implied && u.GetKind() == "" && u.Object != nil {
+		u.SetGroupVersionKind(f.kind.GroupVersionKind())
+	}
+	return err
 }
 
 // fill decodes into an empty object.

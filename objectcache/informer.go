@@ -342,6 +342,9 @@ type consumer struct{ *Informer }
 // Subject is the name of the informer.
 func (c consumer) Subject() string { return c.options.Name }
 
+// Objects is the number of objects in the store.
+func (c consumer) Objects() int { return c.objects.Len() }
+
 // Delivery returns how far the store and the handlers have come.
 func (c consumer) Delivery() report.Delivery {
 	d := report.Delivery{Synced: c.HasSynced()}

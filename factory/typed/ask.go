@@ -36,7 +36,7 @@ func (f *Factory) accessed(example runtime.Object, generated internalinterfaces.
 	if opts := f.objectsFor(a.kind.goType); opts != nil {
 		a.opts.Variant = strings.TrimPrefix(a.opts.Variant+", "+variantOf(opts), ", ")
 		a.newFunc = func() cache.SharedIndexInformer { return f.cached(a, example, false, *opts) }
-	} else if f.lists != nil {
+	} else if f.lists != nil || f.clientLists {
 		a.newFunc = func() cache.SharedIndexInformer {
 			return f.cached(a, example, !f.protobuf, objectcache.Options{Decoded: true, Identifier: f.informerName.WithResource(a.resource)})
 		}

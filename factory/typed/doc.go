@@ -60,7 +60,8 @@
 // With WithInformerName, client-go publishes the resource version of the store. Its metrics of
 // queues do not exist here.
 //
-// Without WithRESTConfig, and with a newFunc of the user's own, informers are client-go's.
+// With WithClientLists, the same informers list and watch with the client, a fake one perhaps.
+// Without both, and with a newFunc of the user's own, informers are client-go's.
 //
 // # Objects that are kept encoded
 //
@@ -75,8 +76,8 @@
 //
 //   - An informer that was stopped is not given out again: the next request
 //     gets a new one, which the next Start starts. Until then, its store, its
-//     indexer and its listers answer from the objects that the stopped one had. Listers
-//     that were taken before the stop keep these.
+//     indexer and its listers answer from the objects that the stopped one had, and from what
+//     is added to its store. Listers that were taken before the stop keep these.
 //   - An informer stops a moment after its context has ended, and only when its
 //     handlers have returned. A request before that gets the informer that is about to
 //     stop, which Start does not start again, or keeps it running until Shutdown.

@@ -98,7 +98,8 @@ var factories atomic.Int64
 // WithRESTConfig. An informer that needs it panics then, and names its resource.
 //
 // It panics if WithRESTConfig was given nil or what no connection can be made of, or
-// beside a client that has no connection, as fake ones have not. It panics too if the
+// beside a client that has no connection, as fake ones have not, or if WithClientLists was given
+// beside it or without a client. It panics too if the
 // registry of WithFactory is in use, without WithCluster, for another server: informers of
 // the two would be taken for the same. It panics if options of WithObjectCache cannot work.
 func New(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) *Factory {
@@ -117,6 +118,7 @@ func New(client kubernetes.Interface, defaultResync time.Duration, options ...Sh
 	if isNil(f.client) {
 		f.client = nil
 	}
+	f.checkClientLists()
 	f.checkShard()
 	f.checkObjects()
 	f.laterGroups = newLaterGroups(f.settings)

@@ -18,8 +18,8 @@ import (
 
 // WithObjectCache sets the options of the informers, all objectcache.Informers, and has them keep
 // their objects encoded, in far less memory, unless the options say Decoded. It needs
-// WithRESTConfig. Objects are asked for in protobuf where their type has it, whatever the
-// rest.Config names. Listers decode what they return, so that callers may change it. ObjectCache
+// WithRESTConfig, or WithClientLists. Objects are asked for in protobuf where their type has it,
+// whatever the rest.Config names. Listers decode what they return, so that callers may change it. ObjectCache
 // returns the informer with its own methods.
 //
 // With examples, which may be empty, the options count for informers of their types only, before
@@ -48,8 +48,8 @@ func WithObjectCache(opts objectcache.Options, examples ...metav1.Object) Shared
 	}
 }
 
-// ObjectCache returns the informer that an informer of a Factory is with WithRESTConfig, nil
-// without. It has more methods: Status, and Store, whose objects can be selected without being
+// ObjectCache returns the informer that an informer of a Factory is with WithRESTConfig or
+// WithClientLists, nil without. It has more methods: Status, and Store, whose objects can be selected without being
 // decoded, and which is nil without WithObjectCache. Other factories may share it. Add handlers to
 // the informer of the Factory, which removes them at its end.
 func ObjectCache(of cache.SharedIndexInformer) *objectcache.Informer {
@@ -92,8 +92,8 @@ const oneSnapshot = "typed: WithObjectCache: a Snapshot is one informer's: give 
 func (s *settings) checkObjectsOf(example runtime.Object, opts *objectcache.Options) {
 	err := opts.Check(example)
 	switch {
-	case !s.asksConfig:
-		panic("typed: WithObjectCache without WithRESTConfig: its objects are read off the wire")
+	case !s.asksConfig && !s.clientLists:
+		panic("typed: WithObjectCache without WithRESTConfig or WithClientLists: nothing says how its objects are read")
 	case s.informerName != nil:
 		panic("typed: WithObjectCache beside WithInformerName, whose metrics are those of client-go's own informers")
 	case err != nil:
@@ -118,12 +118,9 @@ func (s *settings) objectsFor(t reflect.Type) *objectcache.Options {
 }
 
 // cached makes an objectcache.Informer that lists and watches over the connections of the factory's
-// rest.Config.
+// rest.Config, or with its client.
 func (f *Factory) cached(a ask, example runtime.Object, inJSON bool, opts objectcache.Options) cache.SharedIndexInformer {
-	lw := f.lists.ForResource(a.opts.Namespace, a.resource)
-	if inJSON {
-		lw = server.Of(lw).InJSON()
-	}
+	lw := f.lister(a, example, inJSON)
 	opts.Name = strings.TrimPrefix(fmt.Sprintf("%s %v", opts.Name, a.resource.GroupResource()), " ")
 	opts.ResyncPeriod, opts.Transform = f.resync(a.kind.goType), f.transform
 	opts = f.inShard(opts)
@@ -136,6 +133,22 @@ func (f *Factory) cached(a ask, example runtime.Object, inJSON bool, opts object
 		lw = informer.NewFilteredListerWatcher(lw, informer.TweakListOptionsFunc(f.requests))
 	}
 	return objectcache.NewSharedIndexInformerWithOptions(lw, example, opts)
+}
+
+// lister returns what the informer of an ask lists and watches with.
+func (f *Factory) lister(a ask, example runtime.Object, inJSON bool) cache.ListerWatcher {
+	if f.clientLists {
+		lw, err := listsOf(f.client, example, a.opts.Namespace)
+		if err != nil {
+			panic(f.refusal(a, err))
+		}
+		return lw
+	}
+	lw := f.lists.ForResource(a.opts.Namespace, a.resource)
+	if inJSON {
+		lw = server.Of(lw).InJSON()
+	}
+	return lw
 }
 
 // variantOf tells object caches apart that keep something else, or read it otherwise.

@@ -222,7 +222,7 @@ func TestSharedObjectCaches(t *testing.T) {
 func TestObjectCacheRefuses(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		for says, options := range map[string][]typed.SharedInformerOption{
-			"typed: WithObjectCache without WithRESTConfig: its objects are read off the wire": {
+			"typed: WithObjectCache without WithRESTConfig or WithClientLists: nothing says how its objects are read": {
 				typed.WithObjectCache(objectcache.Options{}),
 			},
 			"typed: WithObjectCache beside WithInformerName, whose metrics are those of client-go's own informers": {

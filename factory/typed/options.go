@@ -40,6 +40,8 @@ type settings struct {
 	config        *rest.Config
 	// asksConfig tells that WithRESTConfig was used, with nil perhaps.
 	asksConfig bool
+	// clientLists tells that WithClientLists was used.
+	clientLists bool
 	// objects are the options of WithObjectCache, and objectsOf those for some types.
 	objects   *objectcache.Options
 	objectsOf map[reflect.Type]*objectcache.Options
@@ -132,4 +134,14 @@ func WithCluster(name string) SharedInformerOption {
 // Informers whose newFunc is the user's own (InformerFor) list as that has them list.
 func WithRESTConfig(config *rest.Config) SharedInformerOption {
 	return func(s *settings) { s.config, s.asksConfig = config, true }
+}
+
+// WithClientLists has the informers list and watch with the client of the factory, in place of the
+// connections of WithRESTConfig, and be the same objectcache.Informers otherwise. With a fake
+// clientset, tests so have the stores that the program has. The client decodes each list whole
+// before the informer sees it, so that with a real server WithRESTConfig takes less memory.
+//
+// New panics if the client is nil, or beside WithRESTConfig.
+func WithClientLists() SharedInformerOption {
+	return func(s *settings) { s.clientLists = true }
 }

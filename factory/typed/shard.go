@@ -16,7 +16,7 @@ func (s *settings) checkShard() {
 		s.shardSelector = nil
 		return
 	}
-	if !s.asksConfig { // then the informers are asked, one by one
+	if !s.asksConfig && !s.clientLists { // then the informers are asked, one by one
 		return
 	}
 	var err error

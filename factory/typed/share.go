@@ -116,6 +116,18 @@ func (s *share) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration
 	return err
 }
 
+// AddIndexers adds indexes for all users of the informer. The error is that of the informer, or says
+// that it has stopped for this factory.
+func (s *share) AddIndexers(indexers cache.Indexers) error {
+	switch {
+	case s.IsStopped():
+		return fmt.Errorf("%v: indexer was not added because it has stopped already", s.lease.Key())
+	case s.successor != nil:
+		return s.successor.addIndexers(s.SharedIndexInformer.AddIndexers, indexers)
+	}
+	return s.SharedIndexInformer.AddIndexers(indexers)
+}
+
 // SetTransform is as client-go's where the informer is this factory's alone.
 func (s *share) SetTransform(transform cache.TransformFunc) error {
 	if s.factory.shares {

@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"maps"
 	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
@@ -46,6 +47,50 @@ func (s *succession) current() cache.Indexer {
 		return s.Indexer
 	}
 	return *past
+}
+
+// write changes the new informer's objects and, while these answer, those of the stopped one, so
+// that readers find what was written before the start and after it.
+func (s *succession) write(change func(cache.Indexer) error) error {
+	current := s.current()
+	if err := change(s.Indexer); err != nil || current == s.Indexer {
+		return err
+	}
+	return change(current)
+}
+
+func (s *succession) Add(obj interface{}) error {
+	return s.write(func(i cache.Indexer) error { return i.Add(obj) })
+}
+
+func (s *succession) Update(obj interface{}) error {
+	return s.write(func(i cache.Indexer) error { return i.Update(obj) })
+}
+
+func (s *succession) Delete(obj interface{}) error {
+	return s.write(func(i cache.Indexer) error { return i.Delete(obj) })
+}
+
+func (s *succession) Replace(objects []interface{}, resourceVersion string) error {
+	return s.write(func(i cache.Indexer) error { return i.Replace(objects, resourceVersion) })
+}
+
+// AddIndexers gives the objects of the stopped informer the indexes too that they do not have.
+func (s *succession) AddIndexers(indexers cache.Indexers) error {
+	return s.addIndexers(s.Indexer.AddIndexers, indexers)
+}
+
+// addIndexers adds the indexes with add to the new informer, and itself to the stopped one.
+func (s *succession) addIndexers(add func(cache.Indexers) error, indexers cache.Indexers) error {
+	current := s.current()
+	missing := maps.Clone(indexers) // the indexer may keep the map
+	if err := add(indexers); err != nil || current == s.Indexer {
+		return err
+	}
+	for name := range current.GetIndexers() {
+		delete(missing, name)
+	}
+	return current.AddIndexers(missing)
 }
 
 func (s *succession) List() []interface{} { return s.current().List() }

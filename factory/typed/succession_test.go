@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/factory/typed"
@@ -176,4 +179,81 @@ func TestStartedAgainFactoryLetsTheOldObjectsGo(t *testing.T) {
 		return collected.Load()
 	}, time.Minute, time.Millisecond)
 	f.Shutdown()
+}
+
+// After a stop, an object that is added to the store is found, and a stopped informer takes no
+// indexer, as in client-go.
+func TestStoppedFactoryTakesObjectsAndIndexersAsClientGo(t *testing.T) {
+	byApp := func(name string) cache.Indexers {
+		return cache.Indexers{name: func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["app"]}, nil }}
+	}
+	for name, newFactory := range map[string]func(*informertest.Server) typed.SharedInformerFactory{
+		"client-go": func(s *informertest.Server) typed.SharedInformerFactory {
+			return informers.NewSharedInformerFactory(client(t, s), 0)
+		},
+		"over clients": func(s *informertest.Server) typed.SharedInformerFactory { return typed.New(client(t, s), 0) },
+		"decoded":      func(s *informertest.Server) typed.SharedInformerFactory { return over(s) },
+		"encoded":      func(s *informertest.Server) typed.SharedInformerFactory { return cached(s, objectcache.Options{}) },
+	} {
+		bubbleRun(t, name, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+			create(t, s, "listed", "app", "web")
+			f := newFactory(s)
+			pods := func() cache.SharedIndexInformer { return f.Core().V1().Pods().Informer() }
+			before := pods()
+			require.NoError(t, before.AddIndexers(byApp("app")))
+			cancel := follows(t, f)
+			cancel()
+			synctest.Wait()
+			require.True(t, before.IsStopped())
+			require.ErrorContains(t, before.AddIndexers(byApp("late")), "indexer was not added because it has stopped already")
+
+			added := pod("added", "app", "web")
+			require.NoError(t, pods().GetStore().Add(added))
+			got, err := f.Core().V1().Pods().Lister().Pods("default").Get("added")
+			require.NoError(t, err)
+			require.Equal(t, added, got)
+			require.Len(t, pods().GetStore().List(), 2)
+			changed := pod("added", "app", "db")
+			require.NoError(t, pods().GetStore().Update(changed))
+			got, err = f.Core().V1().Pods().Lister().Pods("default").Get("added")
+			require.NoError(t, err)
+			require.Equal(t, changed, got)
+			require.NoError(t, pods().GetIndexer().AddIndexers(byApp("indexer")))
+			found, err := pods().GetIndexer().ByIndex("indexer", "db")
+			require.NoError(t, err)
+			require.Equal(t, []any{changed}, found)
+			require.NoError(t, pods().GetStore().Delete(changed))
+			require.Equal(t, []string{"default/listed"}, keys(pods()))
+			require.NoError(t, pods().GetStore().Replace([]any{changed}, "7"))
+			require.Equal(t, []string{"default/added"}, keys(pods()))
+
+			if next := pods(); !next.IsStopped() { // client-go gives out the stopped one for ever
+				require.NoError(t, next.AddIndexers(byApp("informer")))
+				found, err = next.GetIndexer().ByIndex("informer", "db")
+				require.NoError(t, err)
+				require.Equal(t, []any{changed}, found)
+				cancel = follows(t, f)
+				require.Equal(t, []string{"default/listed"}, keys(next))
+				found, err = next.GetIndexer().ByIndex("informer", "web")
+				require.NoError(t, err)
+				require.Len(t, found, 1)
+				cancel()
+			}
+			f.Shutdown()
+		})
+	}
+}
+
+func TestStoppedFactoryAddsNoIndexersForOthers(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		registry := factory.New()
+		one, other := over(s, typed.WithFactory(registry)), over(s, typed.WithFactory(registry))
+		before := one.Core().V1().Pods().Informer()
+		other.Core().V1().Pods().Informer()
+		stopOne, stopOther := started(t, one), started(t, other)
+		stopOne()
+		require.ErrorContains(t, before.AddIndexers(cache.Indexers{"none": nil}), "indexer was not added because it has stopped already")
+		require.NotContains(t, other.Core().V1().Pods().Informer().GetIndexer().GetIndexers(), "none")
+		stopOther()
+	})
 }

@@ -145,8 +145,19 @@ func (p *Progress) greetingLocked(h *conditionLog) func(klog.Logger) {
 		return func(logger klog.Logger) { logger.Info("Informer has resumed", values...) }
 	}
 	took := time.Duration(p.counters.syncing.Load())
-	values = append(values, "objects", p.counters.listed.Load(), "took", took.Round(time.Millisecond).String())
-	return func(logger klog.Logger) { logger.Info("Informer is synced", values...) }
+	return func(logger klog.Logger) {
+		values = append(values, "objects", p.objects(), "took", took.Round(time.Millisecond).String())
+		logger.Info("Informer is synced", values...)
+	}
+}
+
+// objects is the number of objects that the consumer has stored, or, where it does not say that, of
+// those that were listed.
+func (p *Progress) objects() int64 {
+	if keeps, ok := p.Consumer.(interface{ Objects() int }); ok {
+		return int64(keeps.Objects())
+	}
+	return p.counters.listed.Load()
 }
 
 // subject names the informer in the log.

@@ -11,6 +11,8 @@ import (
 
 var (
 	unmarshalerType     = reflect.TypeFor[stdjson.Unmarshaler]()
+	marshalerType       = reflect.TypeFor[stdjson.Marshaler]()
+	textMarshalerType   = reflect.TypeFor[encoding.TextMarshaler]()
 	unmarshalerFromType = reflect.TypeFor[json.UnmarshalerFrom]()
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 	numberType          = reflect.TypeFor[stdjson.Number]()
@@ -43,10 +45,26 @@ func isAlike(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 }
 
-// isKey reports whether a type may be the key of a map. An empty object is decoded into a map of any
-// other key by one decoder, and refused by the other.
+// isKey reports whether a type may be the key of a map. An empty object is decoded into a map of
+// keys that are neither strings nor numbers by one decoder, and refused by the other; the key "null"
+// is refused for numbers by one of them. One of a key's two methods counts, and not for both the same.
 func isKey(t reflect.Type) bool {
-	return t.Kind() == reflect.String || reflect.Int <= t.Kind() && t.Kind() <= reflect.Uintptr
+	return t.Kind() == reflect.String && !reflect.PointerTo(t).Implements(unmarshalerType) && !reflect.PointerTo(t).Implements(unmarshalerFromType)
+}
+
+// isQuotable reports whether the option "string" means the same to both decoders for a field of a
+// type: it does for what has no methods and can be written as a string, and for a pointer to that.
+func isQuotable(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	p := reflect.PointerTo(t)
+	for _, methods := range []reflect.Type{unmarshalerType, textUnmarshalerType, marshalerType, textMarshalerType} {
+		if p.Implements(methods) {
+			return false
+		}
+	}
+	return t.Kind() == reflect.String || reflect.Bool <= t.Kind() && t.Kind() <= reflect.Float64
 }
 
 func isAlikeStruct(t reflect.Type, seen map[reflect.Type]bool) bool {
@@ -60,7 +78,8 @@ func isAlikeStruct(t reflect.Type, seen map[reflect.Type]bool) bool {
 		if tag == "-" || !field.IsExported() && !field.Anonymous {
 			continue
 		}
-		if _, with, _ := strings.Cut(tag, ","); hasNewOption(with) || !isAlike(field.Type, seen) {
+		_, with, _ := strings.Cut(tag, ",")
+		if hasNewOption(with) || !isAlike(field.Type, seen) || hasOption(with, "string") && !isQuotable(field.Type) {
 			return false
 		}
 	}
@@ -69,8 +88,13 @@ func isAlikeStruct(t reflect.Type, seen map[reflect.Type]bool) bool {
 
 // hasNewOption reports whether a tag has an option that apimachinery does not know.
 func hasNewOption(options string) bool {
+	return hasOption(options, "embed") || hasOption(options, "case") || hasOption(options, "format")
+}
+
+// hasOption reports whether a tag has an option of a name, with a value perhaps.
+func hasOption(options, name string) bool {
 	for option := range strings.SplitSeq(options, ",") {
-		if name, _, _ := strings.Cut(option, ":"); name == "embed" || name == "case" || name == "format" {
+		if found, _, _ := strings.Cut(option, ":"); found == name {
 			return true
 		}
 	}

@@ -85,6 +85,34 @@ type length int
 
 func (l *length) UnmarshalText(text []byte) error { *l = length(len(text)); return nil }
 
+// inBoth decodes itself from JSON, and from a string.
+type inBoth string
+
+func (b *inBoth) UnmarshalText(text []byte) error { *b = inBoth("text " + string(text)); return nil }
+func (b *inBoth) UnmarshalJSON(text []byte) error { *b = inBoth("json " + string(text)); return nil }
+
+// inJSONOnly decodes itself, and is a string.
+type inJSONOnly string
+
+func (j *inJSONOnly) UnmarshalJSON(text []byte) error { *j = inJSONOnly(text); return nil }
+
+// inCapitals decodes itself from a string, which it is.
+type inCapitals string
+
+func (c *inCapitals) UnmarshalText(text []byte) error {
+	*c = inCapitals(strings.ToUpper(string(text)))
+	return nil
+}
+
+// outOnly and outTextOnly encode themselves, and do not decode themselves.
+type outOnly int
+
+func (outOnly) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
+
+type outTextOnly bool
+
+func (outTextOnly) MarshalText() ([]byte, error) { return []byte("yes"), nil }
+
 type hidden struct{ A, B string }
 
 type Shown struct {
@@ -113,7 +141,29 @@ type fields struct {
 	QuotedBool    bool           `json:"quotedBool,string"`
 	QuotedFloat   float64        `json:"quotedFloat,string"`
 	//lint:ignore SA5008 The tag is odd on purpose.
-	QuotedSlice    []int                `json:"quotedSlice,string"`
+	QuotedSlice []int `json:"quotedSlice,string"`
+	//lint:ignore SA5008 The tag is odd on purpose.
+	QuotedWord inWords `json:"quotedWord,string"`
+	//lint:ignore SA5008 The tag is odd on purpose.
+	QuotedOwn      inJSON        `json:"quotedOwn,string"`
+	QuotedLength   length        `json:"quotedLength,string"`
+	QuotedLengths  *length       `json:"quotedLengths,string"`
+	QuotedCapitals inCapitals    `json:"quotedCapitals,string"`
+	QuotedBoth     inBoth        `json:"quotedBoth,string"`
+	QuotedOnly     inJSONOnly    `json:"quotedOnly,string"`
+	QuotedOut      outOnly       `json:"quotedOut,string"`
+	QuotedOutText  outTextOnly   `json:"quotedOutText,string"`
+	QuotedDuration time.Duration `json:"quotedDuration,string"`
+	//lint:ignore SA5008 The tag is odd on purpose.
+	QuotedPointers **int `json:"quotedPointers,string"`
+	//lint:ignore SA5008 The tag is odd on purpose.
+	QuotedMap map[string]int `json:"quotedMap,string"`
+	//lint:ignore SA5008 The tag is odd on purpose.
+	QuotedStruct   Shown                `json:"quotedStruct,string"`
+	OfBoth         map[inBoth]string    `json:"ofBoth"`
+	OfOwn          map[inJSONOnly]int   `json:"ofOwn"`
+	OfCapitals     map[inCapitals]int   `json:"ofCapitals"`
+	OfFloats       map[float64]string   `json:"ofFloats"`
 	Bytes          []byte               `json:"bytes"`
 	BytesOf        map[string][]byte    `json:"bytesOf"`
 	Letters        []letter             `json:"letters"`
@@ -266,6 +316,15 @@ func FuzzDecode(f *testing.F) {
 		text, err := json.Marshal(obj)
 		require.NoError(f, err)
 		f.Add(text, uint16(i))
+	}
+	odd := reflect.TypeFor[fields]()
+	for i := range odd.NumField() {
+		if field := odd.Field(i); !field.Anonymous {
+			field.Name = "Field"
+			types = append(types, reflect.StructOf([]reflect.StructField{field}))
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			f.Add(fmt.Appendf(nil, `{"%s":{"null":"1"}}`, name), uint16(len(types)-1))
+		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte, n uint16) {
 		trial.RequireSame(t, types[int(n)%len(types)], text)

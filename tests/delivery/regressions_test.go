@@ -239,7 +239,7 @@ func TestControllerIsToldOfARecreatedObject(t *testing.T) {
 			w.CreatePods("a/1")
 		})
 		synctest.Wait()
-		require.Equal(t, []cache.DeltaType{cache.Replaced, cache.Deleted, cache.Replaced}, popped)
+		require.Equal(t, []cache.DeltaType{cache.Sync, cache.Deleted, cache.Sync}, popped)
 	})
 }
 
