@@ -86,7 +86,7 @@ type exchange struct {
 
 func (c *cluster) newExchange(ctx context.Context) *exchange {
 	e := &exchange{cluster: c}
-	e.ctx, e.cancel = context.WithCancelCause(ctx)
+	e.ctx, e.cancel = context.WithCancelCause(c.overseen(ctx, nil))
 	e.quiet = time.AfterFunc(silence, func() { e.cancel(errSilent) })
 	return e
 }
