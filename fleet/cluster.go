@@ -9,6 +9,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/registry"
 )
 
 // cluster is a cluster from Add to Remove.
@@ -59,8 +60,10 @@ func (f *Fleet) newCluster(name string, config *rest.Config) (*cluster, error) {
 	return c, nil
 }
 
-// discoveryName is how the log calls the discovery of the cluster.
-func (c *cluster) discoveryName() string { return c.name + ": discovery" }
+// discoveryLabels are those of what discovers the cluster.
+func (c *cluster) discoveryLabels() registry.Labels {
+	return registry.Labels{Cluster: c.name, Informer: "discovery"}
+}
 
 // removeLocked ends the units.
 func (c *cluster) removeLocked() {

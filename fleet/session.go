@@ -113,14 +113,14 @@ func (o *outage) note(ctx context.Context, c *cluster, begun time.Time, pause ti
 		o.since = begun
 	}
 	if time.Since(o.since)+pause >= report.TellAfter {
-		c.troubles.begin(ctx, c.discoveryName(), string(report.ReasonOf(err)), err.Error(), o.since)
+		c.troubles.begin(ctx, c.discoveryLabels().Path(), string(report.ReasonOf(err)), err.Error(), o.since)
 	}
 }
 
 // end notes that the cluster is discovered, or not asked any more.
 func (o *outage) end(ctx context.Context, c *cluster) {
 	o.since = time.Time{}
-	c.troubles.end(ctx, c.discoveryName(), time.Now())
+	c.troubles.end(ctx, c.discoveryLabels().Path(), time.Now())
 }
 
 // begunBy is what a discovery was begun by.

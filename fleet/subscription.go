@@ -248,14 +248,14 @@ func (r *run) put(name schema.GroupResource, sub *subscription) {
 // may be nil.
 func (r *run) logConfigure(was, is *subscription) {
 	if was != nil && was.stage == failed && (is == nil || is.stage != failed || is.target != was.target) {
-		r.cluster.troubles.end(r.ctx, was.target.String(), time.Now())
+		r.cluster.troubles.end(r.ctx, was.target.name(), time.Now())
 	}
 	if is == nil || is.stage != failed {
 		return
 	}
 	var why *TargetError
 	if errors.As(is.err, &why) {
-		r.cluster.troubles.begin(r.ctx, is.target.String(), reasonConfigure, why.Err.Error(), time.Now())
+		r.cluster.troubles.begin(r.ctx, is.target.name(), reasonConfigure, why.Err.Error(), time.Now())
 	}
 }
 
@@ -293,12 +293,11 @@ func (r *run) configure(ctx context.Context, sub *subscription) (config informer
 // with it, also while the run waits for Configure of another target.
 func (r *run) acquire(ctx context.Context, sub *subscription, config informer.InformerConfig) error {
 	t := sub.target
-	made, err := newInformer(t.String(), config)
+	made, err := newInformer(t.name(), config)
 	if err != nil {
 		return err
 	}
-	opts := factory.InformerOptions{Cluster: t.Cluster, Variant: t.Group, Shard: t.Shard}
-	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, opts, func() informer.ResourceVersionInformer { return made })
+	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, t.options(), func() informer.ResourceVersionInformer { return made })
 	if err != nil {
 		return err
 	}
