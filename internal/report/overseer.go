@@ -36,7 +36,7 @@ const overseenVerbosity = 2
 
 // LogBegin logs that something is held up, at the verbosity that ctx asks for.
 func LogBegin(ctx context.Context, message string, values ...any) {
-	if logger := klog.FromContext(ctx); OverseerOf(ctx) == nil {
+	if logger := klog.FromContext(ctx).WithCallDepth(1); OverseerOf(ctx) == nil {
 		logger.Error(nil, message, values...)
 	} else {
 		logger.V(overseenVerbosity).Info(message, values...)
@@ -45,7 +45,7 @@ func LogBegin(ctx context.Context, message string, values ...any) {
 
 // LogInfo logs anything else about it.
 func LogInfo(ctx context.Context, message string, values ...any) {
-	logger := klog.FromContext(ctx)
+	logger := klog.FromContext(ctx).WithCallDepth(1)
 	if OverseerOf(ctx) != nil {
 		logger = logger.V(overseenVerbosity)
 	}
