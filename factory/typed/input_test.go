@@ -49,7 +49,7 @@ func TestBadInputSaysWhatIsWrong(t *testing.T) {
 				typed.New(fake.NewClientset(), 0, typed.WithCluster("east"), typed.WithTransform(func(obj any) (any, error) { return obj, nil })).
 					InformerFor(&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return nil })
 			},
-			"informer of v1/pods, cluster east, standard/of typed factory ",
+			"informer of v1/pods, cluster east, metadata/of typed factory ",
 		},
 		"selector": {
 			func() {
