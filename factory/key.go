@@ -69,20 +69,32 @@ func (k Key) String() string {
 	for _, p := range k.restrictions() {
 		b.WriteString(", " + p.name + " " + p.value)
 	}
-	b.WriteString(", " + k.InformerType.String())
+	b.WriteString(", " + k.kind())
 	return b.String()
 }
 
-// Labels returns the labels of the informer of the key. Two keys have different labels: Informer is
-// whatever the key has beside its resource and its cluster, for instance "dynamic" or "namespace
-// shop, labels app=web, dynamic".
-func (k Key) Labels() registry.Labels {
-	l := registry.Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
-	k.Cluster = ""
-	for _, p := range k.restrictions() {
-		l.Informer += p.name + " " + p.value + ", "
+// kind is the type of the informer and, if it has one, its Variant: "dynamic/index".
+func (k Key) kind() string {
+	if k.Variant == "" {
+		return k.InformerType.String()
 	}
-	l.Informer += k.InformerType.String()
+	return k.InformerType.String() + "/" + k.Variant
+}
+
+// Labels returns the labels of the informer of the key. Two keys have different labels: Informer is
+// the InformerType and the Variant, and in brackets whatever restricts the informer to some of the
+// objects of its resource, for instance "dynamic", "dynamic/index" or "dynamic (namespace shop,
+// labels app=web)". Metrics leave the brackets out.
+func (k Key) Labels() registry.Labels {
+	l := registry.Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Informer: k.kind()}
+	k.Cluster = ""
+	var restrictions []string
+	for _, p := range k.restrictions() {
+		restrictions = append(restrictions, p.name+" "+p.value)
+	}
+	if len(restrictions) > 0 {
+		l.Informer += " (" + strings.Join(restrictions, ", ") + ")"
+	}
 	return l
 }
 
@@ -105,7 +117,6 @@ func (k Key) restrictions() (all []restriction) {
 		{"labels", k.LabelSelector},
 		{"fields", k.FieldSelector},
 		{"shard", shardText(k.Shard)},
-		{"variant", k.Variant},
 	} {
 		if r.value != "" {
 			all = append(all, r)

@@ -105,7 +105,7 @@ func TestBadResourceVersionRequestsNameTheResource(t *testing.T) {
 
 func TestVariantsAreDifferentInformers(t *testing.T) {
 	require.NotEqual(t, key(t, factory.InformerOptions{}), key(t, factory.InformerOptions{Variant: "resync 30s"}))
-	require.Equal(t, "v1/pods, variant resync 30s, standard", key(t, factory.InformerOptions{Variant: "resync 30s"}).String())
+	require.Equal(t, "v1/pods, standard/resync 30s", key(t, factory.InformerOptions{Variant: "resync 30s"}).String())
 }
 
 func TestShardsAreDifferentInformers(t *testing.T) {

@@ -45,9 +45,9 @@ func TestLabelsTellKeysApart(t *testing.T) {
 		{factory.InformerOptions{}, registry.Labels{Informer: "standard"}},
 		{factory.InformerOptions{Cluster: "east", InformerType: factory.DynamicInformer}, registry.Labels{Cluster: "east", Informer: "dynamic"}},
 		{factory.InformerOptions{InformerType: factory.DynamicInformer}, registry.Labels{Informer: "dynamic"}},
-		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63}}, registry.Labels{Informer: "shard uid 0000000000000000-7fffffffffffffff, standard"}},
-		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}}, registry.Labels{Informer: "shard namespace 8000000000000000-ffffffffffffffff, standard"}},
-		{factory.InformerOptions{Namespace: "shop", LabelSelector: "app=web", FieldSelector: "a=b", Variant: "mine"}, registry.Labels{Informer: "namespace shop, labels app=web, fields a=b, variant mine, standard"}},
+		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63}}, registry.Labels{Informer: "standard (shard uid 0000000000000000-7fffffffffffffff)"}},
+		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}}, registry.Labels{Informer: "standard (shard namespace 8000000000000000-ffffffffffffffff)"}},
+		{factory.InformerOptions{Namespace: "shop", LabelSelector: "app=web", FieldSelector: "a=b", Variant: "mine"}, registry.Labels{Informer: "standard/mine (namespace shop, labels app=web, fields a=b)"}},
 	} {
 		key, err := factory.NewKey(pods, c.opts)
 		require.NoError(t, err)

@@ -125,6 +125,14 @@ func (c *catalog) hasCoreGroup() bool {
 // complete reports whether what the catalog lacks is not served.
 func (c *catalog) complete() bool { return len(c.broken) == 0 }
 
+// firstMissing is the first of missing, nil without any, or without a catalog.
+func (c *catalog) firstMissing() error {
+	if c == nil || c.complete() {
+		return nil
+	}
+	return c.missing()[0]
+}
+
 // missing are errors for what is broken, sorted.
 func (c *catalog) missing() (errs []error) {
 	for version, err := range c.broken {

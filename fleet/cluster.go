@@ -2,12 +2,14 @@ package fleet
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/registry"
 )
 
 // cluster is a cluster from Add to Remove.
@@ -24,6 +26,7 @@ type cluster struct {
 	release, hide func()
 	// removed is closed by Remove, and ended when no unit runs after it.
 	removed, ended chan struct{}
+	troubles       troubles
 
 	// The rest is guarded by the fleet's lock.
 
@@ -35,6 +38,10 @@ type cluster struct {
 	session *session
 	gone    bool
 	log     log
+	// greeted tells that it was logged that the cluster is synced, after it was waited for since
+	// awaitedSince.
+	greeted      bool
+	awaitedSince time.Time
 }
 
 func (f *Fleet) newCluster(name string, config *rest.Config) (*cluster, error) {
@@ -45,12 +52,17 @@ func (f *Fleet) newCluster(name string, config *rest.Config) (*cluster, error) {
 	c := &cluster{
 		fleet: f, name: name, listers: listers,
 		removed: make(chan struct{}), ended: make(chan struct{}),
-		units: map[Unit]*run{},
+		units: map[Unit]*run{}, troubles: troubles{cluster: name},
 	}
 	c.server = server.Of(listers.ForResource("", schema.GroupVersionResource{}))
 	c.host = config.Host
 	c.log.note(ClusterIdle, nil)
 	return c, nil
+}
+
+// discoveryLabels are those of what discovers the cluster.
+func (c *cluster) discoveryLabels() registry.Labels {
+	return registry.Labels{Cluster: c.name, Informer: "discovery"}
 }
 
 // removeLocked ends the units.
@@ -70,6 +82,10 @@ func (c *cluster) enterLocked(ctx context.Context, r *run) {
 	if c.session == nil {
 		c.session = newSession(ctx, c)
 		c.log.note(ClusterDiscovering, nil)
+		c.greeted = true // by the session before
+	}
+	if c.greeted {
+		c.greeted, c.awaitedSince = false, time.Now()
 	}
 	r.session = c.session
 	c.units[r.unit] = r

@@ -68,6 +68,20 @@ type Target struct {
 // String is for people: "east/all: apps/v1/deployments".
 func (t Target) String() string { return fmt.Sprintf("%v: %s", t.Unit, resourceText(t.Resource)) }
 
+// options are those of its informer in the factory.
+func (t Target) options() factory.InformerOptions {
+	return factory.InformerOptions{Cluster: t.Cluster, Variant: t.Group, Shard: t.Shard, InformerType: factory.ResourceVersionInformer}
+}
+
+// name is that of its informer in the log and on the status page.
+func (t Target) name() string {
+	key, err := factory.NewKey(t.Resource, t.options())
+	if err != nil { // the factory says so, too
+		return t.String()
+	}
+	return key.Labels().Path()
+}
+
 func resourceText(r schema.GroupVersionResource) string {
 	return r.GroupVersion().String() + "/" + r.Resource
 }

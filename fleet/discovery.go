@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ const (
 )
 
 var (
-	errSilent = fmt.Errorf("the server was silent for %v", silence)
+	errSilent = fmt.Errorf("the server was silent for %v: %w", silence, os.ErrDeadlineExceeded)
 	errLarge  = fmt.Errorf("an answer to discovery has more than %d MiB", maxAnswer>>20)
 )
 
@@ -86,7 +87,7 @@ type exchange struct {
 
 func (c *cluster) newExchange(ctx context.Context) *exchange {
 	e := &exchange{cluster: c}
-	e.ctx, e.cancel = context.WithCancelCause(ctx)
+	e.ctx, e.cancel = context.WithCancelCause(c.overseen(ctx, nil))
 	e.quiet = time.AfterFunc(silence, func() { e.cancel(errSilent) })
 	return e
 }

@@ -83,7 +83,7 @@ func (f *Fleet) add(name string, config *rest.Config) error {
 		return err
 	}
 	f.clusters[name] = c
-	c.hide = f.registry.Add(registry.Labels{Cluster: name, Informer: "discovery"}, discoverySource{c})
+	c.hide = f.registry.Add(c.discoveryLabels(), discoverySource{c})
 	broadcast(&f.changed)
 	return nil
 }

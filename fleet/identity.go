@@ -39,7 +39,7 @@ func (c *cluster) checkSame(ctx context.Context) error {
 	if known == "" {
 		return nil
 	}
-	source, err := c.server.Identify(ctx)
+	source, err := c.server.Identify(c.overseen(ctx, nil))
 	switch {
 	case err != nil:
 		return err

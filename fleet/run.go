@@ -177,6 +177,10 @@ func (r *run) end() {
 		<-ended
 	}
 	r.waits.Wait()
+	for _, sub := range r.subscriptions {
+		r.logConfigure(sub, nil)
+	}
+	r.cluster.troubles.end(r.ctx, r.unit.String(), time.Now())
 }
 
 // adopt makes the subscriptions what a catalog asks for, as far as that goes at once: the end of an
@@ -202,6 +206,7 @@ func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool)
 		}
 		r.remember(ctx, found)
 	}
+	defer r.cluster.greet(r.ctx)
 	f := r.cluster.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,8 +241,10 @@ func (r *run) remember(ctx context.Context, found *catalog) {
 		r.err = err
 		f.mu.Unlock()
 		if err != nil {
+			r.cluster.troubles.begin(ctx, r.unit.String(), reasonKnown, err.Error(), time.Now())
 			return
 		}
+		r.cluster.troubles.end(ctx, r.unit.String(), time.Now())
 		r.known, r.asked = slices.Clone(known), true
 	}
 	r.known = slices.DeleteFunc(r.known, func(resource schema.GroupVersionResource) (settled bool) {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 const (
@@ -43,6 +45,7 @@ func newSession(ctx context.Context, c *cluster) *session {
 	s := &session{cluster: c, news: make(chan struct{})}
 	s.triggers = newTriggers(c)
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	ctx = c.overseen(ctx, nil)
 	s.running.Go(func() { s.run(ctx) })
 	return s
 }
@@ -55,7 +58,10 @@ func (s *session) end() {
 func (s *session) run(ctx context.Context) {
 	defer s.triggers.end()
 	pauses, settle, by, answered := backoff.OrDefault(nil), settleFirst, itsTime, 0
+	var outage outage
+	defer func() { outage.end(ctx, s.cluster) }()
 	for {
+		begun := time.Now()
 		found, retryAfter, err := s.cluster.discover(ctx)
 		if ctx.Err() != nil {
 			return
@@ -69,13 +75,14 @@ func (s *session) run(ctx context.Context) {
 		default:
 			s.cluster.learn(ctx)
 			pauses = backoff.OrDefault(nil)
-			begun := s.triggers.follow(ctx, found)
-			if begun && answered == 0 && by == itsTime {
+			watches := s.triggers.follow(ctx, found)
+			if watches && answered == 0 && by == itsTime {
 				by = theStart
 			}
 			pause = s.pause(found, by)
 			answered++
 		}
+		outage.note(ctx, s.cluster, begun, pause, cmp.Or(err, found.firstMissing()))
 		by = itsTime
 		switch s.await(ctx, pause, err == nil) {
 		case ended:
@@ -90,6 +97,30 @@ func (s *session) run(ctx context.Context) {
 			settle = min(2*settle, settleLongest)
 		}
 	}
+}
+
+// outage is a time in which a cluster is not discovered, or in part. The zero value is none.
+type outage struct{ since time.Time }
+
+// note notes how a discovery has ended that was begun at a moment, and after which pause another one
+// follows. What will have lasted for report.TellAfter by then is logged.
+func (o *outage) note(ctx context.Context, c *cluster, begun time.Time, pause time.Duration, err error) {
+	if err == nil {
+		o.end(ctx, c)
+		return
+	}
+	if o.since.IsZero() {
+		o.since = begun
+	}
+	if time.Since(o.since)+pause >= report.TellAfter {
+		c.troubles.begin(ctx, c.discoveryLabels().Path(), string(report.ReasonOf(err)), err.Error(), o.since)
+	}
+}
+
+// end notes that the cluster is discovered, or not asked any more.
+func (o *outage) end(ctx context.Context, c *cluster) {
+	o.since = time.Time{}
+	c.troubles.end(ctx, c.discoveryLabels().Path(), time.Now())
 }
 
 // begunBy is what a discovery was begun by.

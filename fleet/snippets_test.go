@@ -55,6 +55,19 @@ func snippets(ctx context.Context, sink interface {
 		fmt.Println(c.Name, c.State, c.Since, c.SyncedInformers, c.Informers, c.Missing, c.LastError)
 	}
 
+	for _, i := range f.Informers("east", schema.GroupVersionResource{Group: "apps", Resource: "deployments"}) {
+		var keys []string
+		for _, letter := range i.DeadLetters() {
+			keys = append(keys, letter.Key)
+		}
+		if len(keys) == 0 {
+			continue // no keys would mean all objects
+		}
+		if err := i.Redeliver(ctx, informer.RedeliverOptions{Keys: keys}); err != nil {
+			return fmt.Errorf("%v: %w", i.Target, err)
+		}
+	}
+
 	page, collector := statuspage.Of(f.Registry()), metrics.Of(f.Registry())
 	http.Handle("/", page)
 	http.Handle("/metrics", collector.Handler())

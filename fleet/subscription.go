@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -233,11 +234,28 @@ func (r *run) wake() {
 func (r *run) put(name schema.GroupResource, sub *subscription) {
 	f := r.cluster.fleet
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	was := r.subscriptions[name]
 	if sub == nil {
 		delete(r.subscriptions, name)
 	} else {
 		r.subscriptions[name] = sub
+	}
+	f.mu.Unlock()
+	r.logConfigure(was, sub)
+}
+
+// logConfigure logs that a subscription has begun to fail to get an informer, or fails no more. Either
+// may be nil.
+func (r *run) logConfigure(was, is *subscription) {
+	if was != nil && was.stage == failed && (is == nil || is.stage != failed || is.target != was.target) {
+		r.cluster.troubles.end(r.ctx, was.target.name(), time.Now())
+	}
+	if is == nil || is.stage != failed {
+		return
+	}
+	var why *TargetError
+	if errors.As(is.err, &why) {
+		r.cluster.troubles.begin(r.ctx, is.target.name(), reasonConfigure, why.Err.Error(), time.Now())
 	}
 }
 
@@ -275,12 +293,11 @@ func (r *run) configure(ctx context.Context, sub *subscription) (config informer
 // with it, also while the run waits for Configure of another target.
 func (r *run) acquire(ctx context.Context, sub *subscription, config informer.InformerConfig) error {
 	t := sub.target
-	made, err := newInformer(t.String(), config)
+	made, err := newInformer(t.name(), config)
 	if err != nil {
 		return err
 	}
-	opts := factory.InformerOptions{Cluster: t.Cluster, Variant: t.Group, Shard: t.Shard}
-	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, opts, func() informer.ResourceVersionInformer { return made })
+	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, t.options(), func() informer.ResourceVersionInformer { return made })
 	if err != nil {
 		return err
 	}
@@ -288,7 +305,7 @@ func (r *run) acquire(ctx context.Context, sub *subscription, config informer.In
 		lease.Release()
 		return errors.New("the factory has an informer for it that is not the fleet's")
 	}
-	if err := lease.StartWithContext(ctx); err != nil {
+	if err := lease.StartWithContext(r.cluster.overseen(ctx, made.HasSyncedChecker().Done)); err != nil {
 		lease.Release()
 		return err
 	}

@@ -73,7 +73,9 @@ func (s *triggers) watch(ctx context.Context, resource schema.GroupVersionResour
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	shown := shownStates{}
-	i := informer.NewResourceVersionInformer(s.cluster.name+": "+resourceText(resource), informer.InformerConfig{
+	labels := s.cluster.discoveryLabels()
+	labels.Group, labels.Version, labels.Resource = resource.Group, resource.Version, resource.Resource
+	i := informer.NewResourceVersionInformer(labels.Path(), informer.InformerConfig{
 		ListerWatcher: s.cluster.listers.ForResource("", resource),
 		ExampleObject: &metav1.PartialObjectMetadata{},
 		Budget:        s.cluster.fleet.config.Budget,

@@ -12,9 +12,10 @@
 // # Labels
 //
 // Each series of an informer has the labels cluster, group, version, resource and informer: see
-// Labels. For informers of a factory, informer is the InformerType and the Variant, such as
+// Labels. They are those of the status page, and the address /informer?cluster=… of that leads to
+// the informer. For informers of a factory, informer is the InformerType and the Variant, such as
 // "dynamic" or "resource-version/index". It never has a namespace, a selector or the name of an
-// object.
+// object, which a factory.Key has in brackets elsewhere.
 //
 // Informers with equal labels are shown as one, for instance those of several namespaces: counts
 // and sizes are sums, ages and times are those of the worst, and rvinformer_condition counts them

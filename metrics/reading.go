@@ -76,15 +76,10 @@ func sorted(all []*reading) []*reading {
 // labelsOf returns the labels of an informer. Those of several namespaces or selectors of a factory
 // have the same.
 func labelsOf(i registry.Informer) Labels {
-	var l Labels
+	l := i.Labels()
 	if m, ok := i.Member.(*factory.Member); ok {
 		k := m.Key()
-		l = Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Informer: k.InformerType.String()}
-		if k.Variant != "" {
-			l.Informer += "/" + k.Variant
-		}
-	} else {
-		l = i.Labels()
+		l = factory.Key{Resource: k.Resource, Cluster: k.Cluster, Variant: k.Variant, InformerType: k.InformerType}.Labels()
 	}
 	for _, text := range []*string{&l.Cluster, &l.Group, &l.Version, &l.Resource, &l.Informer} {
 		*text = valid(*text)

@@ -46,4 +46,12 @@ func snippetOfMonitoring(informers *factory.Factory, i informer.ResourceVersionI
 	defer remove()
 }
 
-var _ = snippetOfMonitoring
+// snippetOfNames is another one.
+func snippetOfNames(r *registry.Registry, config informer.InformerConfig) {
+	labels := registry.Labels{Cluster: "east", Version: "v1", Resource: "pods", Informer: "mirror"}
+	i := informer.NewResourceVersionInformer(labels.Path(), config)
+	remove := r.Add(labels, i)
+	defer remove()
+}
+
+var _, _ = snippetOfMonitoring, snippetOfNames

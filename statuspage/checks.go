@@ -22,6 +22,8 @@ type check struct {
 	behind *informer.Condition
 	// excused tells that the process is ready although the check has failed.
 	excused bool
+	// unreached tells that the server of its cluster cannot be reached, which the others do not wait for.
+	unreached bool
 }
 
 var ping = check{fixed: "ping"}
@@ -46,7 +48,8 @@ func (c *check) failure() string {
 // An informer that has synced once stays ready, whatever becomes of its server: what it has is what
 // there is to serve, and a server that is down would else take all replicas out at once. A quiet
 // cluster changes nothing either. For the same reason, a process that has been ready for a while
-// stays so when informers are added.
+// stays so when informers are added. Nor is a process waited for whose other clusters have synced,
+// while one cannot be reached from the start.
 func (p *Page) readyChecks() []check {
 	shutdown := check{fixed: "shutdown"}
 	if p.draining.Load() {
@@ -54,20 +57,49 @@ func (p *Page) readyChecks() []check {
 	}
 	targets := p.targets()
 	checks := append(make([]check, 0, 2+len(targets)), ping, shutdown)
-	synced := true
+	some := false
 	for i := range targets {
 		c := check{informer: targets[i].name}
 		if s := targets[i].Status(); !s.Synced {
-			c.why, c.behind, synced = "not synced", &s.Condition, false
+			c.why, c.behind = "not synced", &s.Condition
+		} else {
+			some = true
 		}
 		checks = append(checks, c)
 	}
-	if p.ready.note(len(targets), synced, time.Now()) {
+	now, synced := time.Now(), true
+	reached := reachedClusters(checks, now)
+	for i := range checks {
+		c := &checks[i]
+		if c.behind == nil {
+			continue
+		}
+		c.unreached = some && !reached[c.informer.labels.Cluster]
+		c.excused, synced = c.unreached, synced && c.unreached
+	}
+	if p.ready.note(len(targets), synced, now) {
 		for i := range checks {
 			checks[i].excused = checks[i].fixed == ""
 		}
 	}
 	return checks
+}
+
+// reachedClusters are those that an informer has synced of, or that wait for something else than their
+// server, or not for readyFor yet.
+func reachedClusters(checks []check, now time.Time) map[string]bool {
+	reached := map[string]bool{}
+	for i := range checks {
+		c := &checks[i]
+		if c.fixed != "" {
+			continue
+		}
+		away := c.behind != nil && (c.behind.Reason == informer.ReasonServerUnreachable || c.behind.Reason == informer.ReasonStalled)
+		if !away || c.behind.Since.IsZero() || now.Sub(c.behind.Since) < readyFor {
+			reached[c.informer.labels.Cluster] = true
+		}
+	}
+	return reached
 }
 
 // liveChecks are those of /livez.
@@ -187,6 +219,8 @@ func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below s
 			switch {
 			case excluded >= 0:
 				of = " excluded:"
+			case c.unreached:
+				of = " not reached:"
 			case c.why != "":
 				of = " added later:"
 			}

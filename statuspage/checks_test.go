@@ -62,7 +62,7 @@ func TestProcessThatWasReadyStaysReady(t *testing.T) {
 		ready(http.StatusOK)
 
 		dead := unreachable(time.Now())
-		dead.Synced = false
+		dead.Synced, dead.Condition.Since = false, time.Now()
 		page.Add(ofPods("north"), with(dead))
 		require.Contains(t, ready(http.StatusOK), "[+]informer/north/_/v1/pods/dynamic added later: ok\n")
 		require.NoError(t, page.Ready(nil))

@@ -19,7 +19,8 @@
 //
 // # The health checks
 //
-// /readyz fails while an informer has not synced, and once the process drains (Drain). /livez fails
+// /readyz fails while an informer has not synced, and once the process drains (Drain). It does not wait
+// for a cluster that cannot be reached for a minute, if another one has synced. /livez fails
 // while a watch makes no progress that should: see Page.Grace. /healthz is /livez. They follow the
 // conventions of Kubernetes: ?verbose, ?exclude=NAME, a path for each check, and lines like
 // "[+]ping ok". Ready and Live are the same for controller-runtime's AddReadyzCheck and

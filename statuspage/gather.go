@@ -2,6 +2,7 @@ package statuspage
 
 import (
 	"hash/maphash"
+	"strings"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -42,6 +43,25 @@ func (p *Page) find(n name) (target, bool) {
 		}
 	}
 	return target{}, false
+}
+
+// labelled returns the informers that have labels, or whose series have them in metrics: those of a
+// factory that are restricted to some of the objects.
+func (p *Page) labelled(l Labels) (all []target) {
+	l = masked(l)
+	for _, t := range p.targets() {
+		its := t.name.labels
+		its.Informer = l.Informer
+		if its == l && isCalled(t.name.labels, l.Informer) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// isCalled reports whether an informer has a label, apart from what restricts it.
+func isCalled(l Labels, informer string) bool {
+	return l.Informer == informer || strings.HasPrefix(l.Informer, informer+" (")
 }
 
 // row is what a screen of many informers shows of one, and is filtered and sorted by.

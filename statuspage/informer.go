@@ -70,6 +70,25 @@ func (p *Page) serveInformer(w http.ResponseWriter, r *http.Request, path string
 	answer(w, r, http.StatusOK, "informer.html", p.details(&t, r.URL.Query().Get("key")))
 }
 
+// serveLabelled leads from the labels of a series of metrics to the page of the informer or, if several
+// have them, to their rows.
+func (p *Page) serveLabelled(w http.ResponseWriter, r *http.Request) {
+	v := r.URL.Query()
+	l := Labels{Cluster: v.Get("cluster"), Group: v.Get("group"), Version: v.Get("version"), Resource: v.Get("resource"), Informer: v.Get("informer")}
+	found := p.labelled(l)
+	if len(found) == 0 {
+		http.Error(w, "there is no such informer, or not any more", http.StatusNotFound)
+		return
+	}
+	to := "informer/" + found[0].name.String()
+	if len(found) > 1 {
+		resource := resourceOf(l)
+		to = "./" + query{Cluster: &l.Cluster, Resource: &resource, Informer: &l.Informer, Page: 1, Limit: defaultLimit}.String()
+	}
+	w.Header().Set("Location", to) // relative, because the page may be served below a prefix
+	w.WriteHeader(http.StatusFound)
+}
+
 // details describes a target, and what it believes of the object of a key, unless that is empty.
 func (p *Page) details(t *target, key string) *details {
 	d := &details{identity: identityOf(t.name), Time: utc(time.Now()), Title: p.title(), CanLookUp: t.canLookUp()}

@@ -1,7 +1,6 @@
 package statuspage
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -13,39 +12,14 @@ type name struct {
 	number int
 }
 
-// String is the path of the name, five parts with slashes between them:
-// "east/apps/v1/deployments/dynamic". It has only letters, digits, and "-._~/", so that no proxy on
-// the way changes it.
+// String is the path of the name: that of its labels and, for another informer with the same ones, its
+// number.
 func (n name) String() string {
-	l := n.labels
-	var b strings.Builder
-	for i, part := range [...]string{l.Cluster, l.Group, l.Version, l.Resource, l.Informer} {
-		if i > 0 {
-			b.WriteByte('/')
-		}
-		writePart(&b, part)
-	}
+	path := n.labels.Path()
 	if n.number > 1 {
-		b.WriteString("~~" + strconv.Itoa(n.number))
+		path += "~~" + strconv.Itoa(n.number)
 	}
-	return b.String()
-}
-
-// writePart writes a part of a path. What a path cannot have is "~" and two hexadecimal digits; an
-// empty part is "_". Dots and underscores at the beginning are written so, too: "." and ".." mean
-// something else in a path.
-func writePart(b *strings.Builder, part string) {
-	if part == "" {
-		b.WriteByte('_')
-	}
-	for i := range len(part) {
-		switch c := part[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', i > 0 && (c == '.' || c == '_'):
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(b, "~%02X", c)
-		}
-	}
+	return path
 }
 
 // parseName is the reverse of String.
@@ -58,7 +32,7 @@ func parseName(path string) (n name, ok bool) {
 		}
 		path = before
 	}
-	parts := strings.Split(path, "/")
+	parts := strings.SplitN(path, "/", 5)
 	if len(parts) != 5 {
 		return name{}, false
 	}

@@ -67,7 +67,8 @@ func (p *Page) grace() time.Duration {
 	return p.Grace
 }
 
-// ServeHTTP serves the page at /, the page of an informer at /informer/…, what is believed of an
+// ServeHTTP serves the page at /, the page of an informer at /informer/… and, by the labels of its
+// series in metrics, at /informer?…, what is believed of an
 // object at /lookup, and the health checks at /healthz, /livez and /readyz and below.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
@@ -83,6 +84,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.serveOverview(w, r)
 	case first == "informer" && below:
 		p.serveInformer(w, r, rest)
+	case path == "/informer" && r.URL.RawQuery != "":
+		p.serveLabelled(w, r)
 	case path == "/lookup":
 		p.serveLookup(w, r)
 	case first == "healthz" || first == "livez":

@@ -26,12 +26,13 @@ const (
 type query struct {
 	// Text is looked for in labels and messages; the case of letters does not count.
 	Text string
-	// Level, Condition, Cluster and Resource restrict the rows. Cluster and Resource are set by
-	// their presence: a cluster may have no name.
+	// Level, Condition, Cluster, Resource and Informer restrict the rows. The last three are set by
+	// their presence: a cluster may have no name. Informer is as in metrics.
 	Level     string
 	Condition string
 	Cluster   *string
 	Resource  *string
+	Informer  *string
 	// Sort is the name of an order, with "-" before it for the reverse.
 	Sort string
 	// Page is from 1.
@@ -45,12 +46,12 @@ type query struct {
 // parseQuery reads the parameters of a request. The error names what is wrong with them.
 func parseQuery(v url.Values) (q query, err error) {
 	q = query{Text: v.Get("q"), Level: v.Get("level"), Condition: v.Get("condition"), Sort: v.Get("sort"), All: v.Has("all")}
-	for name, into := range map[string]**string{"cluster": &q.Cluster, "resource": &q.Resource} {
+	for name, into := range map[string]**string{"cluster": &q.Cluster, "resource": &q.Resource, "informer": &q.Informer} {
 		if values := v[name]; len(values) > 0 {
 			*into = &values[0]
 		}
 	}
-	for _, name := range []string{"q", "cluster", "resource"} {
+	for _, name := range []string{"q", "cluster", "resource", "informer"} {
 		if n := len(v.Get(name)); n > maxParameter {
 			return q, fmt.Errorf("%s: at most %d bytes are looked for, and these are %d", name, maxParameter, n)
 		}
@@ -102,6 +103,9 @@ func (q query) String() string {
 	if q.Resource != nil {
 		v.Set("resource", *q.Resource)
 	}
+	if q.Informer != nil {
+		v.Set("informer", *q.Informer)
+	}
 	if q.Page > 1 {
 		set("page", strconv.Itoa(q.Page))
 	}
@@ -119,7 +123,7 @@ func (q query) String() string {
 
 // Restricted reports whether the query leaves rows out.
 func (q query) Restricted() bool {
-	return q.Text != "" || q.Level != "" || q.Condition != "" || q.Cluster != nil || q.Resource != nil
+	return q.Text != "" || q.Level != "" || q.Condition != "" || q.Cluster != nil || q.Resource != nil || q.Informer != nil
 }
 
 // What follows returns queries that differ in one point. They begin on the first page again, but
@@ -180,7 +184,8 @@ func (q query) selects(r *row) bool {
 	case q.Level != "" && kinds[r.rank].level.String() != q.Level,
 		q.Condition != "" && kinds[r.rank].reason != informer.ConditionReason(q.Condition),
 		q.Cluster != nil && l.Cluster != *q.Cluster,
-		q.Resource != nil && resourceOf(l) != *q.Resource:
+		q.Resource != nil && resourceOf(l) != *q.Resource,
+		q.Informer != nil && !isCalled(l, *q.Informer):
 		return false
 	case q.Text == "":
 		return true

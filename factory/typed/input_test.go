@@ -30,7 +30,7 @@ func TestBadInputSaysWhatIsWrong(t *testing.T) {
 				f := typed.NewFilteredSharedInformerFactory((*kubernetes.Clientset)(nil), time.Minute, "shop", nil)
 				f.Apps().V1().Deployments().Lister()
 			},
-			"informer of apps/v1/deployments, namespace shop, variant resync 1m0s, standard: the client is nil",
+			"informer of apps/v1/deployments, namespace shop, standard/resync 1m0s: the client is nil",
 		},
 		"nil config": {
 			func() { typed.New(fake.NewClientset(), 0, typed.WithRESTConfig(nil)) },
@@ -49,7 +49,7 @@ func TestBadInputSaysWhatIsWrong(t *testing.T) {
 				typed.New(fake.NewClientset(), 0, typed.WithCluster("east"), typed.WithTransform(func(obj any) (any, error) { return obj, nil })).
 					InformerFor(&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return nil })
 			},
-			"informer of v1/pods, cluster east, variant of typed factory ",
+			"informer of v1/pods, cluster east, metadata/of typed factory ",
 		},
 		"selector": {
 			func() {

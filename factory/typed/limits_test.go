@@ -277,7 +277,7 @@ func TestInformerOfAForeignType(t *testing.T) {
 	}
 	require.Same(t, f.InformerFor(&widget{}, newFunc), f.InformerFor(&widget{}, newFunc))
 	require.NotSame(t, f.InformerFor(&widget{}, newFunc), f.InformerFor(&gadget{}, newFunc))
-	require.PanicsWithError(t, fmt.Sprintf("informer of github.com/rvinformer/informer/factory/typed_test/type/thing, variant %s, standard: newFunc is nil", variantOf(t, f)),
+	require.PanicsWithError(t, fmt.Sprintf("informer of github.com/rvinformer/informer/factory/typed_test/type/thing, standard/%s: newFunc is nil", variantOf(t, f)),
 		func() { f.InformerFor(&thing{}, nil) })
 }
 

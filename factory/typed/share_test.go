@@ -133,7 +133,7 @@ func TestTransformOfTheRegistryIsNotShared(t *testing.T) {
 	require.NotSame(t, lease.Informer.GetStore(), f.Core().V1().Pods().Informer().GetStore())
 	own, err := f.Acquire(pods)
 	require.NoError(t, err)
-	require.Equal(t, "v1/pods, variant no transform, standard", own.Key().String())
+	require.Equal(t, "v1/pods, standard/no transform", own.Key().String())
 }
 
 // A tweak that does more than to select, or not always the same, is not shared.

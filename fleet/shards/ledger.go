@@ -61,7 +61,7 @@ func newLedger(config Config, identity string, seen *observed) *ledger {
 		seen:      seen,
 		requests:  make(slots, atOnce),
 		releases:  make(slots, atOnce),
-		releasing: &terms{deadline: config.RenewDeadline, changed: func() {}},
+		releasing: &terms{base: context.Background(), deadline: config.RenewDeadline, changed: func() {}},
 	}
 }
 

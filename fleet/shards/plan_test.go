@@ -130,6 +130,34 @@ func TestJoinMovesItsShare(t *testing.T) {
 	}
 }
 
+// Few units, or heavy ones, have no such bound: one that finds room, or none, moves others after it.
+func TestJoinMovesFewOthersAmongManyEqualUnits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, each := rapid.IntRange(1, 12).Draw(t, "members"), rapid.IntRange(30, 100).Draw(t, "units for each")
+		name := rapid.StringMatching("[a-z]{1,8}").Draw(t, "name")
+		weight := int64(1) << rapid.IntRange(0, 20).Draw(t, "weight")
+		members, units := manyMembers(n+1), manyUnits(each*(n+1))
+		for i := range members {
+			members[i] = name + members[i]
+		}
+		for i := range units {
+			units[i] = load{text: name + units[i].text, weight: weight}
+		}
+		before, after := share(members[:n], units), share(members, units)
+		joined, between := 0, 0
+		for i := range units {
+			switch {
+			case after[i] == n:
+				joined++
+			case after[i] != before[i]:
+				between++
+			}
+		}
+		require.LessOrEqual(t, joined, (5*each+3)/4)
+		require.LessOrEqual(t, 4*between, each)
+	})
+}
+
 func TestRestartedReplicaGetsTheSameUnits(t *testing.T) {
 	units := manyUnits(100)
 	require.Equal(t, share([]string{"a_1", "b_1", "c_1"}, units), share([]string{"a_1", "b_2", "c_1"}, units))

@@ -60,7 +60,7 @@ func New(config Config) (*Replica, error) {
 		wake:     make(chan struct{}, 1),
 		tenures:  map[fleet.Unit]*tenure{},
 	}
-	r.terms = &terms{deadline: config.RenewDeadline, changed: r.awake}
+	r.terms = &terms{base: context.Background(), deadline: config.RenewDeadline, changed: r.awake}
 	r.seen = newObserved(config.RenewDeadline/2, r.awake)
 	r.ledger = newLedger(config, r.identity, r.seen)
 	r.member, err = newMember(config, r.identity, r.terms.renewed, func(err error) { r.problem("renewing the member lease", err) })
@@ -123,14 +123,15 @@ func (r *Replica) Identity() string { return r.identity }
 // be released for RenewDeadline, the others are left to expire. It tries to delete the Lease for
 // half of RenewDeadline.
 //
-// Errors of requests are in Status; Run goes on. It returns an error if this replica was run
-// before.
+// The contexts of RunUnit have the values of ctx. Errors of requests are in Status; Run goes on. It
+// returns an error if this replica was run before.
 func (r *Replica) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return errors.New("shards: a Replica runs once")
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	r.terms.base = context.WithoutCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() { r.leases.RunWithContext(life) })
 	background.Go(func() { r.member.run(life) })

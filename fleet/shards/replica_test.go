@@ -424,3 +424,25 @@ func TestDeadMembersAreForgottenByAll(t *testing.T) {
 		w.end(a, b)
 	})
 }
+
+func TestContextOfRunUnitHasValuesOfRun(t *testing.T) {
+	type key struct{}
+	bubble(t, 1, func(t *testing.T, w *world) {
+		var value atomic.Value
+		config := shards.Config{Client: clientset(t, w.server.Config()).CoordinationV1(), Namespace: "fleet", Name: "test", Identity: "a"}
+		config.Work = &replica{w: w, name: "a", changed: make(chan struct{}), run: func(ctx context.Context, _ fleet.Unit) error {
+			value.Store(ctx.Value(key{}))
+			<-ctx.Done()
+			return nil
+		}}
+		r, err := shards.New(config)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		time.Sleep(settled)
+		stop()
+		require.NoError(t, <-done)
+		require.Equal(t, "kept", value.Load())
+	})
+}

@@ -17,7 +17,9 @@ var errTermOver = errors.New("the member lease was not renewed in time")
 // client-go's own deadline counts from the answer, which may be late.
 type terms struct {
 	deadline time.Duration
-	changed  func() // a term has begun or ended; called with mu held
+	// base has the values of the contexts of terms. It is set before the first renewal.
+	base    context.Context
+	changed func() // a term has begun or ended; called with mu held
 
 	mu      sync.Mutex
 	current *term
@@ -47,7 +49,7 @@ func (t *terms) renewed(sent time.Time) {
 	case !now.Before(until): // the answer came too late
 	case c == nil:
 		c = &term{since: now, until: until}
-		c.ctx, c.end = context.WithCancelCause(context.Background())
+		c.ctx, c.end = context.WithCancelCause(t.base)
 		c.timer = time.AfterFunc(until.Sub(now), func() { t.expire(c) })
 		t.current, t.moved = c, now
 		t.changed()

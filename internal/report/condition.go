@@ -108,7 +108,7 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 	case reading:
 		return a.reading.condition(a.reading.text)
 	case a.handling.holds():
-		return a.handling.condition(a.handling.text)
+		return a.handling.condition(a.handling.text + d.noMoreDeadLetters())
 	case s.slow != 0:
 		return api.Condition{Reason: api.ReasonHandlerSlow, Message: fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.Since(d.Oldest).Round(time.Second)), Since: s.slow.Time()}
 	case s.starving.Load() != 0 && waits >= starvedAfter:

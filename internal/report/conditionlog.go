@@ -42,9 +42,10 @@ type conditionLog struct {
 	looking *sync.WaitGroup
 }
 
-// line is a line of the log.
+// line is a line of the log: a condition begins to hold the informer up, or it is over since a moment.
 type line struct {
-	begins bool
+	begins api.Condition
+	over   moment.Moment
 	values []any
 }
 
@@ -134,7 +135,7 @@ func (h *conditionLog) lookNoMore() bool {
 
 // greetingLocked returns how to log that the informer has synced, once if that is yet to be logged,
 // else nil.
-func (p *Progress) greetingLocked(h *conditionLog) func(klog.Logger) {
+func (p *Progress) greetingLocked(h *conditionLog) func(context.Context) {
 	if !h.greets {
 		return nil
 	}
@@ -142,12 +143,11 @@ func (p *Progress) greetingLocked(h *conditionLog) func(klog.Logger) {
 	values := p.subject()
 	if s := p.now.saved; s != nil && s.resumedFrom != "" {
 		values = append(values, "from", s.resumedFrom)
-		return func(logger klog.Logger) { logger.Info("Informer has resumed", values...) }
+		return func(ctx context.Context) { greet(ctx, "Informer has resumed", values) }
 	}
 	took := time.Duration(p.counters.syncing.Load())
-	return func(logger klog.Logger) {
-		values = append(values, "objects", p.objects(), "took", took.Round(time.Millisecond).String())
-		logger.Info("Informer is synced", values...)
+	return func(ctx context.Context) {
+		greet(ctx, "Informer is synced", append(values, "objects", p.objects(), "took", took.Round(time.Millisecond).String()))
 	}
 }
 
@@ -160,12 +160,27 @@ func (p *Progress) objects() int64 {
 	return p.counters.listed.Load()
 }
 
+func greet(ctx context.Context, text string, values []any) {
+	LogInfo(ctx, text, values...)
+	if o := OverseerOf(ctx); o != nil {
+		o.Synced()
+	}
+}
+
 // subject names the informer in the log.
 func (p *Progress) subject() []any {
 	if p.Consumer == nil {
 		return nil
 	}
-	return []any{"informer", p.Consumer.Subject()}
+	return []any{"informer", p.name()}
+}
+
+// name is that of the informer, empty without one.
+func (p *Progress) name() string {
+	if p.Consumer == nil {
+		return ""
+	}
+	return p.Consumer.Subject()
 }
 
 // look logs the condition if it has changed and lasts, and looks again later if there is reason to.
@@ -208,10 +223,10 @@ func (p *Progress) look(h *conditionLog) {
 	}
 	p.mu.Unlock()
 	if greet != nil {
-		greet(klog.FromContext(ctx))
+		greet(ctx)
 	}
 	if told != nil {
-		told.log(klog.FromContext(ctx), p.subject())
+		told.log(ctx, p)
 	}
 }
 
@@ -267,15 +282,23 @@ func (h *conditionLog) tell(c api.Condition, cleared, now moment.Moment) *line {
 	}
 	h.told, h.untold = c, 0
 	h.told.Message = ""
-	return &line{trouble, values}
+	return &line{c, cleared, values}
 }
 
-func (l *line) log(logger klog.Logger, subject []any) {
-	values := append(subject, l.values...)
-	if l.begins {
-		logger.Error(nil, "Informer is held up", values...)
+func (l *line) log(ctx context.Context, p *Progress) {
+	values, overseer := append(p.subject(), l.values...), OverseerOf(ctx)
+	begins := l.begins.Reason != ""
+	if begins {
+		LogBegin(ctx, "Informer is held up", values...)
 	} else {
-		logger.Info("Informer goes on", values...)
+		LogInfo(ctx, "Informer goes on", values...)
+	}
+	switch {
+	case overseer == nil:
+	case begins:
+		overseer.HeldUp(p.name(), string(l.begins.Reason), l.begins.Message, l.begins.Since)
+	default:
+		overseer.GoesOn(p.name(), l.over.Time())
 	}
 }
 
@@ -286,7 +309,7 @@ func (p *Progress) stopLog() {
 	h, ctx, cleared := p.conditionLog, p.ctx, moment.Now()
 	p.conditionLog, p.ctx = nil, nil
 	var told api.Condition
-	var greet func(klog.Logger)
+	var greet func(context.Context)
 	if h != nil {
 		h.lookNoMore()
 		told, greet = h.told, p.greetingLocked(h)
@@ -294,11 +317,14 @@ func (p *Progress) stopLog() {
 	p.mu.Unlock()
 	p.looking.Wait() // also for the last look of a conditionLog that is gone
 	if greet != nil {
-		greet(klog.FromContext(ctx))
+		greet(ctx)
 	}
 	if told.Reason != "" {
 		values := []any{"was", string(told.Reason), "lasted", cleared.Since(moment.Of(told.Since)).Round(time.Second).String()}
-		klog.FromContext(ctx).Info("Informer has stopped", append(p.subject(), values...)...)
+		LogInfo(ctx, "Informer has stopped", append(p.subject(), values...)...)
+		if o := OverseerOf(ctx); o != nil {
+			o.GoesOn(p.name(), cleared.Time())
+		}
 	}
 }
 

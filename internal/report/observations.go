@@ -284,10 +284,15 @@ func (d *Delivery) deadLetters() string {
 		text = fmt.Sprintf("%d dead letters; the oldest is %q, after %d attempts", d.DeadLetters, d.DeadLetter.Key, d.DeadLetter.Attempts)
 	}
 	text += ": " + d.DeadLetter.LastError
-	if d.DeadLettersFull {
-		text += "; there may be no more, so what else fails is tried for ever"
+	return text + d.noMoreDeadLetters()
+}
+
+// noMoreDeadLetters says that there are as many as there may be, so that what fails is never one.
+func (d *Delivery) noMoreDeadLetters() string {
+	if !d.DeadLettersFull {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("; there may be no more dead letters than the %d that there are, so what else fails is tried for ever", d.DeadLetters)
 }
 
 // progress says how far a list has come.

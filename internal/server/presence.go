@@ -49,16 +49,16 @@ func step[T any](p *presence, event func(standing, time.Time) (standing, T)) T {
 
 // update is step for an event that has no result, and may have to be logged.
 func (p *presence) update(ctx context.Context, event func(standing, time.Time) standing) {
-	p.change(event, ctx.Err() != nil).log(ctx)
+	p.change(ctx, event).log(ctx)
 }
 
-// change is update without the log. Stopped tells that the request has ended whose event it is.
-func (p *presence) change(event func(standing, time.Time) standing, stopped bool) notice {
+// change is update without the log. Ctx is that of the request whose event it is.
+func (p *presence) change(ctx context.Context, event func(standing, time.Time) standing) notice {
 	p.mu.Lock()
 	defer p.mu.Unlock() // the errors of callers may panic
 	was := p.standing
 	p.become(event(was, time.Now()))
-	return p.bulletin.change(was, p.standing, stopped)
+	return p.bulletin.change(ctx, was, p.standing)
 }
 
 // become replaces the standing, and wakes the waiters if there is news.

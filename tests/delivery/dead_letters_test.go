@@ -351,6 +351,7 @@ func TestMaxDeadLetters(t *testing.T) {
 		require.Equal(t, 1, i.Status().Queued)
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.ReasonHandlerFailing, i.Status().Condition.Reason)
+		require.Contains(t, i.Status().Condition.Message, "there may be no more dead letters than the 2")
 		close(healthy)
 		time.Sleep(time.Minute)
 		require.Len(t, r.State(), 2)
