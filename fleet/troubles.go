@@ -21,8 +21,7 @@ const (
 )
 
 // troubles logs what holds a cluster up: a line when a reason begins to hold for its first informer,
-// and one when it holds for none. Its lock is held while it logs, so that the lines are in order, and
-// the fleet's lock is not held then.
+// and one when it holds for none. No lock is held while it logs.
 type troubles struct {
 	cluster string
 
@@ -34,9 +33,10 @@ type troubles struct {
 	quota   report.Quota
 }
 
-// trouble is a reason that holds.
+// trouble is a reason that holds. Reason and since do not change, and nobody shares one that is over.
 type trouble struct {
-	since time.Time
+	reason string
+	since  time.Time
 	// informers counts what is held up for the reason.
 	informers int
 	logged    bool
@@ -44,27 +44,39 @@ type trouble struct {
 
 // begin notes that a subject is held up since a moment, in place of any reason before.
 func (t *troubles) begin(ctx context.Context, subject, reason, message string, since time.Time) {
+	over, began := t.change(subject, reason, since)
+	over.log(ctx, t.cluster, since)
+	if began == nil {
+		return
+	}
+	now := moment.Now()
+	klog.FromContext(ctx).Error(nil, "Cluster is held up", "cluster", t.cluster, "reason", reason, "message", redact.Short(message, maxMessage),
+		"informer", subject, "since", began.since.UTC().Format(time.RFC3339), "for", now.Since(moment.Of(began.since)).Round(time.Second).String())
+}
+
+// change gives a subject a reason. It returns the trouble that is over by that, and the one that is to be
+// logged, nil for none.
+func (t *troubles) change(subject, reason string, since time.Time) (over, began *trouble) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if was := t.reasons[subject]; was != reason {
-		t.endLocked(ctx, subject, since)
+		over = t.endLocked(subject)
 		if t.trouble[reason] == nil {
 			if t.reasons == nil {
 				t.reasons, t.trouble = map[string]string{}, map[string]*trouble{}
 			}
-			t.trouble[reason] = &trouble{since: since}
+			t.trouble[reason] = &trouble{reason: reason, since: since}
 		}
 		t.reasons[subject] = reason
 		t.trouble[reason].informers++
 	}
 	now, one := moment.Now(), t.trouble[reason]
 	if one.logged || !t.quota.Allows(now) {
-		return
+		return over, nil
 	}
 	t.quota.Spend(now)
 	one.logged = true
-	klog.FromContext(ctx).Error(nil, "Cluster is held up", "cluster", t.cluster, "reason", reason, "message", redact.Short(message, maxMessage),
-		"informer", subject, "since", one.since.UTC().Format(time.RFC3339), "for", now.Since(moment.Of(one.since)).Round(time.Second).String())
+	return over, one
 }
 
 // maxMessage is how much of a message is logged.
@@ -73,30 +85,36 @@ const maxMessage = 2 << 10
 // end notes that a subject is not held up since a moment.
 func (t *troubles) end(ctx context.Context, subject string, since time.Time) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.endLocked(ctx, subject, since)
+	over := t.endLocked(subject)
+	t.mu.Unlock()
+	over.log(ctx, t.cluster, since)
 }
 
-func (t *troubles) endLocked(ctx context.Context, subject string, since time.Time) {
-	reason := t.reasons[subject]
-	one := t.trouble[reason]
+// endLocked returns the trouble that is over because the subject was the last one, nil for none.
+func (t *troubles) endLocked(subject string) (over *trouble) {
+	one := t.trouble[t.reasons[subject]]
 	if one == nil {
-		return
+		return nil
 	}
 	delete(t.reasons, subject)
 	if one.informers--; one.informers > 0 {
-		return
+		return nil
 	}
-	delete(t.trouble, reason)
-	if !one.logged {
+	delete(t.trouble, one.reason)
+	return one
+}
+
+// log logs that a trouble, which is nil for none, is over since a moment, if its beginning was logged.
+func (t *trouble) log(ctx context.Context, cluster string, since time.Time) {
+	if t == nil || !t.logged {
 		return
 	}
 	text := "Cluster goes on"
 	if ctx.Err() != nil {
 		text = "Cluster is not followed any more"
 	}
-	lasted := max(0, since.Sub(one.since)).Round(time.Second).String()
-	klog.FromContext(ctx).Info(text, "cluster", t.cluster, "was", reason, "lasted", lasted)
+	lasted := max(0, since.Sub(t.since)).Round(time.Second).String()
+	klog.FromContext(ctx).Info(text, "cluster", cluster, "was", t.reason, "lasted", lasted)
 }
 
 // overseer is told of the informers of a cluster that run with a context.
