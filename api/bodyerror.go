@@ -34,7 +34,7 @@ type BodyError struct {
 	// Items is the number of objects, or events, before it; lost ones are counted.
 	Items int
 	// Head is how an answer begins that is no list or watch. It is empty where objects may stand
-	// in it, and credentials are masked.
+	// in it, and for Secrets. Credentials are masked.
 	Head []byte
 	// Err is what is wrong: one of the errors above, or that of the connection.
 	Err error

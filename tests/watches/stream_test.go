@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
@@ -109,6 +110,41 @@ func TestWrongAnswers(t *testing.T) {
 				require.NoError(t, i.Status().LastError, "it is over")
 			})
 		})
+	}
+}
+
+// What stands in an answer that may have Secrets is in no error, whatever it looks like.
+func TestErrorsQuoteNoAnswerOfSecrets(t *testing.T) {
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	for _, odd := range []struct{ contentType, body string }{
+		{"text/plain", "hunter2"}, {"application/json", "hunter2"}, {"", "hunter2"}, {"application/yaml", "items:\n- data: hunter2\n"},
+	} {
+		for _, watch := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%q, watch=%t", odd.contentType, watch), func(t *testing.T) {
+				wrong := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+					if harness.IsWatch(r) != watch {
+						return true
+					}
+					w.Header()["Content-Type"] = []string{odd.contentType}
+					_, _ = io.WriteString(w, odd.body)
+					return false
+				})
+				harness.Bubble(t, informertest.Options{Wrap: wrong}, func(t *testing.T, w *harness.World) {
+					text := func(resource schema.GroupVersionResource) string {
+						var f harness.Failures
+						i := informer.NewResourceVersionInformer(resource.Resource, informer.InformerConfig{
+							ListerWatcher: w.Factory().ForResource("", resource), ExampleObject: &informer.RawObject{},
+							Handler: &harness.Recorder{}, ErrorHandler: f.Handle, ListMode: informer.ListModePaged,
+						})
+						defer harness.Settle(i.RunWithContext)()
+						time.Sleep(time.Minute)
+						return fmt.Sprintf("%v %+v", errors.Join(f.Errors()...), i.Status())
+					}
+					require.Contains(t, text(harness.Pods), "hunter2")
+					require.NotContains(t, text(secrets), "hunter2")
+				})
+			})
+		}
 	}
 }
 
