@@ -129,6 +129,7 @@ func (e *exchange) fail(err error) error {
 	if cause := context.Cause(e.ctx); cause != nil {
 		err = cause
 	}
+	err = server.ExplainConnection(err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.failure == nil {

@@ -273,6 +273,27 @@ func TestEndlessDiscovery(t *testing.T) {
 	})
 }
 
+// A cluster whose certificate is signed by another authority than that of its configuration is one that
+// cannot be reached, from the first failure on.
+func TestDiscoveryWithAWrongCA(t *testing.T) {
+	east := informertest.NewServer(informertest.Options{TLS: true})
+	defer east.Close()
+	config := east.Config()
+	config.CAData = nil
+	collector := metrics.NewCollector()
+	f := newFleet(t, newMirror(), fleet.Config{})
+	defer f.ShowOn(nil, collector)()
+	require.NoError(t, f.Add("east", config))
+	defer start(t, f.Run)()
+	require.Eventually(t, func() bool {
+		now, _ := f.Cluster("east")
+		return now.LastError != nil && strings.Contains(now.LastError.Error(), "the CA of the rest.Config has not signed the server's certificate")
+	}, time.Minute, time.Millisecond)
+	var text strings.Builder
+	require.NoError(t, collector.WriteText(&text))
+	require.Contains(t, text.String(), `informer="discovery",reason="ServerUnreachable",resource="",version=""} 1`)
+}
+
 // The page and the metrics show the discovery of each cluster, as clusters come and go, and the
 // informers.
 func TestShowOn(t *testing.T) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -165,8 +166,9 @@ func lacksCredentials(err error) bool {
 func isNetwork(err error) bool {
 	var network net.Error // that every *url.Error is too: there was no answer
 	var stall *api.StallError
+	var certificate *tls.CertificateVerificationError
 	// Those that need no text come first: an outage has an error for each informer.
-	return errors.As(err, &network) || errors.As(err, &stall) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, &network) || errors.As(err, &stall) || errors.As(err, &certificate) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || isHTTP2(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 

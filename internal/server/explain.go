@@ -30,7 +30,7 @@ func (r *Resource) check() error {
 // probably wrong.
 func (r *Resource) explain(err error) error {
 	if !apierrors.IsNotFound(err) || hasNone(err) {
-		return explainConnection(err)
+		return ExplainConnection(err)
 	}
 	hint := "is the resource installed in this version, and its name in the plural?"
 	if r.namespace != "" {
@@ -39,8 +39,8 @@ func (r *Resource) explain(err error) error {
 	return fmt.Errorf("%v in version %q at %s: %w: %s", r.resource.GroupResource(), r.resource.Version, r.server.link.Load().config.Host, redact.Error(err), hint)
 }
 
-// explainConnection names the setting of the rest.Config that is probably wrong, if err says so.
-func explainConnection(err error) error {
+// ExplainConnection names the setting of the rest.Config that is probably wrong, if err says so.
+func ExplainConnection(err error) error {
 	var authority x509.UnknownAuthorityError
 	switch {
 	case err == nil:

@@ -57,7 +57,7 @@ func (s *Server) ask(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil, !sent, report.ClassOf(err) == api.ErrorUnauthorized: // nothing was learnt
 	case !errors.As(err, &answer):
-		s.presence.unanswered(ctx, explainConnection(err), e.symptom, 0)
+		s.presence.unanswered(ctx, ExplainConnection(err), e.symptom, 0)
 	case !isAnswer(int(answer.Status().Code)):
 		s.presence.unanswered(ctx, err, unanswered, listwatch.RetryAfter(err))
 	}
