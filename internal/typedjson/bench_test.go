@@ -2,6 +2,7 @@ package typedjson_test
 
 import (
 	"encoding/json"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,31 @@ import (
 	"github.com/rvinformer/informer/internal/samples"
 	"github.com/rvinformer/informer/internal/typedjson"
 )
+
+// BenchmarkKept tells what a decoded custom resource keeps, among others of its kind.
+func BenchmarkKept(b *testing.B) {
+	texts := make([][]byte, 3000)
+	for i := range texts {
+		var err error
+		texts[i], err = json.Marshal((samples.Cluster{Seed: 1}).Workload(i, 0))
+		require.NoError(b, err)
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for b.Loop() {
+		before := heap()
+		kept := make([]samples.Workload, len(texts))
+		for i, text := range texts {
+			require.NoError(b, typedjson.Decode(text, &kept[i]))
+		}
+		b.ReportMetric(float64(heap()-before)/float64(len(kept)), "B/object")
+		runtime.KeepAlive(kept)
+	}
+}
 
 // BenchmarkDecode decodes custom resources one after the other, as an informer does, beside
 // apimachinery, and beside copying what was decoded.
