@@ -270,7 +270,7 @@ func TestShardsOfTheFleetAreThoseOfTheSink(t *testing.T) {
 	_, storage := here.Storage(at(t, 1))
 	_, load := here.Checkpoint().Load(at(t, 1))
 	for _, err := range []error{storage, load, write(at(t, 1), here, put("a", "10")), here.Checkpoint().Save(at(t, 1), text("odd"))} {
-		require.ErrorContains(t, err, "Shards is 2, and "+other.String()+" is none of so many")
+		require.ErrorContains(t, err, "the shard "+other.String()+" is none of 2, which is Config.Shards")
 	}
 }
 

@@ -130,7 +130,7 @@ func (s *Sink) checkShard(of informer.Shard) error {
 	if s.shards == 0 || of.IsAll() || slices.Contains(informer.Shard{Key: of.Key}.Split(s.shards), of) {
 		return nil
 	}
-	return fmt.Errorf("Shards is %d, and %s is none of so many: give the fleet the same number", s.shards, of)
+	return fmt.Errorf("the shard %s is none of %d, which is Config.Shards: give the fleet the same number", of, s.shards)
 }
 
 // unread is the error for what could not be read, and nil for none.

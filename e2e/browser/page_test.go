@@ -51,7 +51,7 @@ func TestStatusPageInABrowser(t *testing.T) {
 	require.Equal(t, []string{"HandlerFailing"}, b.texts("table.rows tr.row .badge"))
 	require.Contains(t, b.text("table.rows"), "the database is locked")
 	b.open("/", 1280, 1000)
-	b.send("#informers input[name=q]", "team-7,")
+	b.send("#informers input[name=q]", "team-7)")
 	require.Len(t, b.texts("table.rows tr.row"), 1)
 	require.Contains(t, b.text("table.rows"), "namespace team-7")
 
