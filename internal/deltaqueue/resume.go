@@ -105,17 +105,25 @@ func (q *Queue) ResumePoint() string {
 func (q *Queue) ToldPoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if oldest := q.firstOwnLocked(); oldest != nil {
-		return oldest.resume
-	}
-	return q.frontier.reached().Resume()
+	return q.oldestOrLocked(q.frontier.reached().Resume())
 }
 
-func (q *Queue) reachedLocked() string {
+// BegunPoint is ResumePoint, or a newer version: more of it may be expected, and all that was told of
+// it is acknowledged, or was dropped.
+func (q *Queue) BegunPoint() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.oldestOrLocked(q.frontier.observed)
+}
+
+func (q *Queue) reachedLocked() string { return q.oldestOrLocked(q.frontier.reached().Claim()) }
+
+// oldestOrLocked is the version before the oldest entry that is no repeat, or reached if there is none.
+func (q *Queue) oldestOrLocked(reached string) string {
 	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.resume
 	}
-	return q.frontier.reached().Claim()
+	return reached
 }
 
 // SafeResumePoint is ResumePoint if a watch from there brings all that is neither acknowledged nor
@@ -138,7 +146,7 @@ func (q *Queue) oldestLocked() (seq uint64, resume string) {
 	if oldest := q.firstOwnLocked(); oldest != nil {
 		return oldest.seq, oldest.resume
 	}
-	return math.MaxUint64, q.frontier.reached().Claim()
+	return math.MaxUint64, q.reachedLocked()
 }
 
 // WhenGivenBack has settled called once, when everything that is in the queue now was

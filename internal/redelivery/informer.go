@@ -3,6 +3,7 @@ package redelivery
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // Informer is a run of an informer whose objects are delivered again.
@@ -69,11 +71,21 @@ func (p *pass) unreadable(it object.Item, err error) {
 	p.Report.Handler(it.Unreadable(err))
 }
 
-// await returns when everything up to a resource version is acknowledged, or it cannot be told.
+// await returns when everything up to the version of an object is acknowledged, or it cannot be told.
+// Of a version that may have more changes, what was told is enough: where there are no bookmarks, a quiet
+// watch does not show that no more will come.
 func (p *pass) await(ctx context.Context, resourceVersion string) error {
-	err := p.WaitUntil(ctx, resourceVersion)
-	if errors.Is(err, api.ErrUnorderedVersion) || errors.Is(err, api.ErrServerRestored) {
-		return nil
+	for {
+		limited, cancel := context.WithTimeout(ctx, time.Second)
+		err := p.WaitUntil(limited, resourceVersion)
+		cancel()
+		switch {
+		case errors.Is(err, api.ErrUnorderedVersion) || errors.Is(err, api.ErrServerRestored):
+			return nil
+		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+			return err
+		case rv.NotNewer(resourceVersion, p.Queue.BegunPoint()):
+			return nil
+		}
 	}
-	return err
 }

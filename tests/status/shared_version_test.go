@@ -28,6 +28,16 @@ var followers = map[string]func(w *harness.World) (follower, func() int){
 		r := &harness.Recorder{}
 		return harness.Settled(w, informer.InformerConfig{Handler: r}), func() int { return len(r.State()) }
 	},
+	"shared informer": func(w *harness.World) (follower, func() int) {
+		one, two := &harness.Recorder{}, &harness.Recorder{}
+		i := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister()})
+		for _, r := range []*harness.Recorder{one, two} {
+			_, err := i.AddHandler(informer.HandlerConfig{Handler: r})
+			require.NoError(w.T, err)
+		}
+		w.T.Cleanup(harness.Settle(i.RunWithContext))
+		return i, func() int { return max(len(one.State()), len(two.State())) }
+	},
 	"objectcache": func(w *harness.World) (follower, func() int) {
 		i := objectcache.NewSharedIndexInformerWithOptions(w.Lister(), harness.ExampleObject("v1", "Pod"), objectcache.Options{})
 		w.T.Cleanup(harness.Settle(i.RunWithContext))
