@@ -106,7 +106,7 @@ func (r *Resource) comparePage(ctx context.Context, token string, c *Comparison)
 			continue
 		}
 		if err != nil {
-			return "", false, fmt.Errorf("objects of the server, to compare: %w", err)
+			return "", false, fmt.Errorf("objects of the server, to compare: %w", r.Unquoted(err))
 		}
 		key := cache.NewObjectName(string(it.Namespace), string(it.Name)).String()
 		now := keytable.Version{ResourceVersion: string(it.ResourceVersion), UID: types.UID(it.UID)}

@@ -10,7 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/redact"
 )
 
@@ -49,6 +51,19 @@ func ExplainConnection(err error) error {
 		return fmt.Errorf("%w: the CA of the rest.Config has not signed the server's certificate", err)
 	case speaksTLS(err):
 		return fmt.Errorf("%w: the server takes no plain HTTP, so the Host of the rest.Config has to begin with https://", redact.Error(err))
+	}
+	return err
+}
+
+// secrets are the resource whose answers no error quotes, whatever they look like.
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+// Unquoted returns the error of a list or a watch without the beginning of an answer that may have
+// Secrets in it.
+func (r *Resource) Unquoted(err error) error {
+	var body *api.BodyError
+	if r.GroupResource() == secrets && errors.As(err, &body) {
+		body.Head = nil
 	}
 	return err
 }

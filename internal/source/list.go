@@ -22,7 +22,7 @@ func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each E
 	if errors.Is(err, errLateKind) {
 		page, err = s.openPage(ctx, opts, each)
 	}
-	return page, s.unquoted(err)
+	return page, s.resource.Unquoted(err)
 }
 
 func (s *Source) openPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {

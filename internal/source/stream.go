@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/api"
@@ -275,18 +274,6 @@ func (b *stream) close() {
 	b.window.close()
 	b.ReadCloser.Close()
 	b.cancel(nil)
-}
-
-// secrets are the resource whose answers no error quotes, whatever they look like.
-var secrets = schema.GroupResource{Resource: "secrets"}
-
-// unquoted returns an error without the beginning of an answer that may have Secrets in it.
-func (s *Source) unquoted(err error) error {
-	var body *api.BodyError
-	if s.resource.GroupResource() == secrets && errors.As(err, &body) {
-		body.Head = nil
-	}
-	return err
 }
 
 // unknown says what an answer of an unknown content type is.

@@ -31,7 +31,7 @@ func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience
 	opts.Watch = true
 	body, err := s.open(ctx, opts, patience)
 	if err != nil {
-		return nil, s.unquoted(err)
+		return nil, s.resource.Unquoted(err)
 	}
 	f := &wireFeed{source: s, body: body, reader: wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})}
 	if startsWithObjects(opts) {
@@ -117,7 +117,7 @@ func (f *wireFeed) failed(err error, to *Change) error {
 		*to = Change{Unreadable: lost}
 		return nil
 	}
-	return f.source.unquoted(err)
+	return f.source.resource.Unquoted(err)
 }
 
 // take makes a change of the event that the reader lends.
