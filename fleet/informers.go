@@ -36,8 +36,8 @@ type Operations interface {
 
 // Informers returns the informers that follow a resource of a cluster now, sorted by group and shard:
 // one for each shard of each group that has the resource. An empty Version stands for the version
-// that is followed. There are none if the fleet has no such cluster, if nobody follows the resource in
-// this process, or if its informer ends, has not begun or has failed to. The slice is the caller's.
+// that is followed. The slice is empty if the fleet has no such cluster, if this process does not follow
+// the resource, or if its informer has not begun or ends. The slice is the caller's.
 func (f *Fleet) Informers(cluster string, resource schema.GroupVersionResource) []Informer {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -103,7 +103,7 @@ func (s *session) run(ctx context.Context) {
 type outage struct{ since time.Time }
 
 // note notes how a discovery has ended that was begun at a moment, and after which pause another one
-// follows. What will have lasted for report.TellAfter by then is logged.
+// follows. An outage is logged if it will have lasted for report.TellAfter before the next discovery.
 func (o *outage) note(ctx context.Context, c *cluster, begun time.Time, pause time.Duration, err error) {
 	if err == nil {
 		o.end(ctx, c)

@@ -33,7 +33,8 @@ type troubles struct {
 	quota   report.Quota
 }
 
-// trouble is a reason that holds. Reason and since do not change, and nobody shares one that is over.
+// trouble is a reason that holds. Reason and since do not change. The others are guarded by the lock of
+// troubles until the trouble is over; then the caller of endLocked owns it.
 type trouble struct {
 	reason string
 	since  time.Time
