@@ -35,7 +35,7 @@ test: estimate
 	@$(MAKE) --no-print-directory -j3 unit examples e2e-short
 
 estimate:
-	@echo "make test takes about 7 minutes on two cores; 14 if nothing is built yet."
+	@echo "make test takes about 10 minutes on two cores; 15 if nothing is built yet."
 
 # Compiles and vets the library, and tests its core without the race detector. Takes less than a
 # minute once its dependencies are built.
