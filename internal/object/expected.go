@@ -22,6 +22,9 @@ type Expected struct {
 	// typed is the Go type that the example of a Raw has, nil if it has none.
 	typed  *field.Type
 	goType reflect.Type
+	// apiType is the Go type of the API that the objects have, nil if they have none. Each object is
+	// compared with it, and to find it takes longer than that.
+	apiType reflect.Type
 	// kind is that of the example, empty where it does not say one.
 	kind metav1.TypeMeta
 	// description, if set, is what it is called.
@@ -39,6 +42,12 @@ func Expect(example interface{}, description string, public Public) Expected {
 				e.typed = raw.typed
 			}
 		}
+	}
+	switch {
+	case e.typed != nil:
+		e.apiType = reflect.PointerTo(e.typed.Go())
+	case !e.raw && e.goType != nil && isAPIType(e.goType):
+		e.apiType = e.goType
 	}
 	if obj, ok := example.(runtime.Object); ok && !(e.goType.Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil()) {
 		e.kind.APIVersion, e.kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
@@ -68,18 +77,6 @@ func (e Expected) Partial() bool { return e.goType == partialType }
 // anyKind reports whether objects off the wire may be of any kind.
 func (e Expected) anyKind() bool { return e.goType == nil || e.raw && e.typed == nil || e.Partial() }
 
-// apiType returns the Go type of the API that the objects have, nil if they have none.
-func (e Expected) apiType() reflect.Type {
-	switch {
-	case e.typed != nil:
-		return reflect.PointerTo(e.typed.Go())
-	case e.raw || e.goType == nil || !isAPIType(e.goType):
-		return nil
-	default:
-		return e.goType
-	}
-}
-
 // Check says what is wrong with an object that is not what is expected.
 func (e Expected) Check(obj interface{}) error {
 	if e.goType != nil && reflect.TypeOf(obj) != e.goType {
@@ -97,12 +94,11 @@ func (e Expected) CheckKind(kind metav1.TypeMeta) error {
 	if e.anyKind() {
 		return nil
 	}
-	of := e.apiType()
 	switch {
 	case e.kind.Kind != "" && kind != e.kind:
 		return fmt.Errorf("is of kind %v, expected %v", kind.GroupVersionKind(), e.kind.GroupVersionKind())
-	case e.kind.Kind == "" && of != nil && of.Elem().Name() != kind.Kind:
-		return fmt.Errorf("is of kind %v, expected a %v", kind.GroupVersionKind(), of)
+	case e.kind.Kind == "" && e.apiType != nil && e.apiType.Elem().Name() != kind.Kind:
+		return fmt.Errorf("is of kind %v, expected a %v", kind.GroupVersionKind(), e.apiType)
 	}
 	return nil
 }
@@ -112,8 +108,8 @@ func (e Expected) ItemKind() string {
 	if e.anyKind() {
 		return ""
 	}
-	if of := e.apiType(); e.kind.Kind == "" && of != nil {
-		return of.Elem().Name()
+	if e.kind.Kind == "" && e.apiType != nil {
+		return e.apiType.Elem().Name()
 	}
 	return e.kind.Kind
 }

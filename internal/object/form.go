@@ -53,7 +53,7 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 	switch {
 	case e.typed != nil:
 		f.typed, f.decoders = e.typed, &jsonmap.Pool{}
-		f.fromMessages(clientAsksProtobuf, fields.Of(e.apiType()))
+		f.fromMessages(clientAsksProtobuf, fields.Of(e.apiType))
 	case e.raw:
 		f.decoders = &jsonmap.Pool{}
 		metadata := fields.Of(partialType)
@@ -66,7 +66,7 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 			return obj, raw.decodeSharing(siblings, obj)
 		}
 		f.fromMessages(true, fields.Of(partialType))
-	case e.goType != nil && isAPIType(e.goType):
+	case e.apiType != nil:
 		f.fromMessages(e.goType.Implements(reflect.TypeFor[protoobject.Message]()), fields.Of(e.goType))
 		siblings := &protoobject.Pool{}
 		f.decode = func(raw *Raw) (runtime.Object, error) {
@@ -88,8 +88,8 @@ func (f *Form) fromMessages(wanted bool, message *prune.Type) {
 
 // CheckFields returns an error that names fields to keep that the expected objects cannot have.
 func (e Expected) CheckFields(fields *prune.Fields) error {
-	if of := e.apiType(); of != nil {
-		return fields.Of(of).Err()
+	if e.apiType != nil {
+		return fields.Of(e.apiType).Err()
 	}
 	return nil
 }

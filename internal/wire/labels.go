@@ -11,7 +11,7 @@ import (
 // labels as it has returned them for an item of the same format, which are found faster.
 func (m *Metadata) LabelsIn(item *Item, last []byte) (encoded []byte, ok bool) {
 	if item.Format == Protobuf {
-		return protoLabels(item.Bytes)
+		return protoLabels(item.Bytes, last)
 	}
 	object, t := item.Bytes, &m.text
 	t.Reset(object)
@@ -70,7 +70,7 @@ func (m *Metadata) memberFrom(at int, more bool, name string) (value int) {
 	return 0
 }
 
-func protoLabels(object []byte) (encoded []byte, ok bool) {
+func protoLabels(object, last []byte) (encoded []byte, ok bool) {
 	f := Message{b: object}
 	for f.Next() {
 		if f.num != objectMetadata {
@@ -82,6 +82,9 @@ func protoLabels(object []byte) (encoded []byte, ok bool) {
 			if meta.num == metaLabels {
 				if to == 0 {
 					from = meta.from
+					if bytes.HasPrefix(meta.b[from:], last) {
+						meta.i = max(meta.i, from+len(last))
+					}
 				}
 				to = meta.i
 			} else if to > 0 {
