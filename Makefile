@@ -1,5 +1,6 @@
 # make test is the one command that passes all tests of behaviour. .ci/run calls it, then the
-# same tests under the race detector, and then those that take long.
+# engine's tests under the race detector, and then a quarter of those that take long. make all plays
+# everything.
 
 # The modules with tests, each with its own dependencies.
 MODULES := . factory/typed controllerruntime sqlsink mirror examples/operator examples/stream e2e e2e/browser e2e/crdtypes e2e/dashboards bench
@@ -28,7 +29,7 @@ NEXT_BENCH := GOTOOLCHAIN=$(NEXT_GO) GOWORK=$(CURDIR)/.ci/next-bench.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: attack browser browser-install postgres-install servers test estimate quick lint unit race oldest next next-sample examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e crdtypes dashboards demo bench bench-quick bench-next bench-test
+.PHONY: attack browser browser-install postgres-install servers test estimate quick all quarter lint unit race race-changed oldest next next-sample examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e crdtypes dashboards demo bench bench-quick bench-next bench-test
 
 # The three run side by side: the examples and e2e wait for processes and servers half of the time.
 test: estimate
@@ -50,6 +51,27 @@ bin/heartbeat:
 
 bin/staticcheck:
 	@GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
+
+# Everything that tests, but make servers and make mutants.
+all:
+	@echo "make all takes about 70 minutes on two cores."
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory lint race
+	@$(MAKE) --no-print-directory -j2 $(QUARTER1) $(QUARTER2) $(QUARTER3) $(QUARTER4)
+
+# What takes long, in four parts of about the same length. Two targets run at a time: most wait for
+# processes and servers half of the time.
+QUARTER1 := e2e
+QUARTER2 := controllerruntime crdtypes dashboards browser bench-test
+QUARTER3 := proof
+QUARTER4 := attack fuzz next-sample
+
+# One of them, the next one with each commit. The proof has two fifths of its days, and the attack half
+# of its time, with the same seed each time.
+QUARTER ?= $(shell echo $$(( $$(git rev-list --count HEAD) % 4 + 1 )))
+quarter:
+	@echo "The quarter $(QUARTER) of the long runs: $(QUARTER$(QUARTER))."
+	@$(MAKE) --no-print-directory -j2 $(QUARTER$(QUARTER)) DAYS=80 ATTACK_SEED=1 ATTACK_SECONDS=75 ATTACK_ROUNDS=1
 
 # Formatting, vet and staticcheck, in every module. Each module is built as for its tests, with the
 # race detector or without it: the dependencies of e2e/crdtypes and e2e/dashboards take minutes.
@@ -79,6 +101,21 @@ oldest: bin/heartbeat postgres-install
 	$(OLDEST) $(RACE) $(RUNS) "factory/typed with -race" go test -C factory/typed -json -vet=off -timeout 30m ./...
 	$(OLDEST) $(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
 	$(OLDEST) $(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
+
+# A part of it, for .ci/run: the engine, which is the root, internal and tests, and the other packages
+# and modules that the last 25 commits changed; all of them where the history is shorter.
+ENGINE := . ./internal/... ./tests/...
+race-changed: bin/heartbeat postgres-install
+	@set -e; changed=$$(git diff --name-only HEAD~25 -- '*.go' 2>/dev/null || git ls-files '*.go'); packages=; \
+	for package in $$($(OLDEST) go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed -n 's|^$(CURDIR)/||p' | grep -vE '^(internal|tests)/'); do \
+		! echo "$$changed" | grep -q "^$$package/[^/]*$$" || packages="$$packages ./$$package"; \
+	done; \
+	$(OLDEST) $(RACE) $(RUNS) "engine with -race" go test -json -vet=off -timeout 30m $(ENGINE) $$packages; \
+	for module in factory/typed controllerruntime sqlsink mirror examples/operator examples/stream; do \
+		echo "$$changed" | grep -q "^$$module/" || continue; \
+		case $$module in factory/typed|controllerruntime|sqlsink) export $(OLDEST);; *) export GOWORK=off;; esac; \
+		$(RACE) $(RUNS) "$$module with -race" go test -C $$module -json -vet=off -timeout 30m ./...; \
+	done
 
 # The tests of the library with what comes next.
 next: bin/heartbeat postgres-install
