@@ -27,7 +27,7 @@ import (
 func TestSnippetsOfPagesCompile(t *testing.T) {
 	var compiled strings.Builder
 	for _, pattern := range []string{
-		"*_test.go", "tests/*/*_test.go", "factory/*_test.go", "factory/typed/*_test.go", "controller/*_test.go", "objectcache/*_test.go", "informertest/*_test.go", "fleet/*_test.go", "metrics/*_test.go", "registry/*_test.go", "controllerruntime/*_test.go", "statuspage/*_test.go", "fleet/shards/*_test.go", "examples/getting-started/*.go", "sqlsink/example/*.go", "sqlsink/*_test.go", "examples/stream/*.go", "examples/stream/demo/*.go",
+		"*_test.go", "tests/*/*_test.go", "factory/*_test.go", "factory/typed/*_test.go", "controller/*_test.go", "objectcache/*_test.go", "informertest/*_test.go", "fleet/*_test.go", "metrics/*_test.go", "registry/*_test.go", "controllerruntime/*_test.go", "statuspage/*_test.go", "fleet/shards/*_test.go", "examples/getting-started/*.go", "examples/fleet/*.go", "sqlsink/example/*.go", "sqlsink/*_test.go", "examples/stream/*.go", "examples/stream/demo/*.go",
 	} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
