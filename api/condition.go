@@ -35,7 +35,8 @@ const (
 	// after it is gone.
 	ReasonNotFound ConditionReason = "NotFound"
 	// ReasonServerUnreachable: there is no connection, or it breaks (DNS, TLS, a timeout), or the
-	// server cannot serve (502, 503, 504).
+	// server cannot serve (502, 503, 504). An answer that ends while a slow handler holds up the
+	// reading does not count.
 	ReasonServerUnreachable ConditionReason = "ServerUnreachable"
 	// ReasonThrottled: the server asks to be left alone: 429, or 503 with a Retry-After.
 	ReasonThrottled ConditionReason = "Throttled"

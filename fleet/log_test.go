@@ -30,6 +30,15 @@ func (l logbook) run(f *fleet.Fleet) func(context.Context) {
 	return func(ctx context.Context) { f.Run(klog.NewContext(ctx, l.Logger)) }
 }
 
+// follow runs a fleet with the logger, until the test ends or stop is called. It follows one cluster,
+// "east", into a mirror.
+func (l logbook) follow(t *testing.T, m *mirror, east *informertest.Server) (f *fleet.Fleet, stop func()) {
+	t.Helper()
+	f = newFleet(t, m, fleet.Config{})
+	require.NoError(t, f.Add("east", east.Config()))
+	return f, start(t, l.run(f))
+}
+
 // logged is a line of the log, with its values by name.
 type logged struct {
 	text   string
@@ -51,6 +60,18 @@ func (l logbook) lines(text ...string) (all []logged) {
 	return all
 }
 
+// requireAfter returns what was logged after the first n lines: lines with these texts.
+func (l logbook) requireAfter(t *testing.T, n int, texts ...string) []logged {
+	t.Helper()
+	lines := l.lines()
+	require.Len(t, lines, n+len(texts), "%v", lines)
+	lines = lines[n:]
+	for i, text := range texts {
+		require.Equal(t, text, lines[i].text)
+	}
+	return lines
+}
+
 // The lines of the log that are of a fleet.
 const (
 	heldUp   = "Cluster is held up"
@@ -63,14 +84,10 @@ func TestDeadClusterIsLoggedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{})
 		revive := east.Inject(informertest.Fault{Effect: informertest.Refuse()})
-		log, m := newLogbook(0), newMirror()
-		f := newFleet(t, m, fleet.Config{})
-		require.NoError(t, f.Add("east", east.Config()))
-		start(t, log.run(f))
+		log := newLogbook(0)
+		f, _ := log.follow(t, newMirror(), east)
 		time.Sleep(time.Hour)
-		lines := log.lines()
-		require.Len(t, lines, 1, "%v", lines)
-		require.Equal(t, heldUp, lines[0].text)
+		lines := log.requireAfter(t, 0, heldUp)
 		require.Equal(t, "east", lines[0].values["cluster"])
 		require.Equal(t, "ServerUnreachable", lines[0].values["reason"])
 		require.Contains(t, lines[0].values["informer"], "discovery")
@@ -79,14 +96,11 @@ func TestDeadClusterIsLoggedOnce(t *testing.T) {
 		revive()
 		require.NoError(t, f.WaitForSync(t.Context()))
 		time.Sleep(time.Minute)
-		lines = log.lines()[1:]
-		require.Len(t, lines, 2, "%v", lines)
-		require.Equal(t, goesOn, lines[0].text)
+		lines = log.requireAfter(t, 1, goesOn, isSynced)
 		require.Equal(t, "ServerUnreachable", lines[0].values["was"])
 		lasted, err := time.ParseDuration(lines[0].values["lasted"])
 		require.NoError(t, err)
 		require.InDelta(t, time.Hour, lasted, float64(2*time.Minute))
-		require.Equal(t, isSynced, lines[1].text)
 	})
 }
 
@@ -97,15 +111,11 @@ func TestSyncedClusterIsOneLine(t *testing.T) {
 		create(t, east, deployments, "c")
 		log, detailed := newLogbook(0), newLogbook(2)
 		for _, l := range []logbook{log, detailed} {
-			f := newFleet(t, newMirror(), fleet.Config{})
-			require.NoError(t, f.Add("east", east.Config()))
-			start(t, l.run(f))
+			f, _ := l.follow(t, newMirror(), east)
 			require.NoError(t, f.WaitForSync(t.Context()))
 		}
 		time.Sleep(time.Minute)
-		lines := log.lines()
-		require.Len(t, lines, 1, "%v", lines)
-		require.Equal(t, isSynced, lines[0].text)
+		lines := log.requireAfter(t, 0, isSynced)
 		require.Equal(t, "3", lines[0].values["resources"])
 		require.Equal(t, "3", lines[0].values["objects"])
 		require.Len(t, detailed.lines("Informer is synced"), 3)
@@ -117,23 +127,17 @@ func TestLostClusterIsLoggedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{})
 		log := newLogbook(0)
-		f := newFleet(t, newMirror(), fleet.Config{})
-		require.NoError(t, f.Add("east", east.Config()))
-		start(t, log.run(f))
+		f, _ := log.follow(t, newMirror(), east)
 		require.NoError(t, f.WaitForSync(t.Context()))
 		time.Sleep(time.Minute)
 		revive := east.Inject(informertest.Fault{Effect: informertest.Refuse()})
 		east.CloseClientConnections()
 		time.Sleep(time.Hour)
-		lines := log.lines()[1:]
-		require.Len(t, lines, 1, "%v", lines)
-		require.Equal(t, heldUp, lines[0].text)
+		lines := log.requireAfter(t, 1, heldUp)
 		require.Equal(t, "ServerUnreachable", lines[0].values["reason"])
 		revive()
 		time.Sleep(10 * time.Minute)
-		lines = log.lines()[2:]
-		require.Len(t, lines, 1, "%v", lines)
-		require.Equal(t, goesOn, lines[0].text)
+		log.requireAfter(t, 2, goesOn)
 	})
 }
 
@@ -155,30 +159,23 @@ func TestEachReasonIsLoggedOnce(t *testing.T) {
 		}})
 		create(t, east, widgets, "w")
 		log, m := newLogbook(0), newMirror()
-		f := newFleet(t, m, fleet.Config{})
-		require.NoError(t, f.Add("east", east.Config()))
-		stop := start(t, log.run(f))
+		_, stop := log.follow(t, m, east)
 		time.Sleep(10 * time.Minute)
-		lines := log.lines()
-		require.Len(t, lines, 1, "%v", lines)
+		lines := log.requireAfter(t, 0, heldUp)
 		require.Equal(t, "Forbidden", lines[0].values["reason"])
 		require.Regexp(t, "pods|deployments", lines[0].values["informer"])
 
 		m.stall(errors.New("disk full"))
 		create(t, east, widgets, "x")
 		time.Sleep(10 * time.Minute)
-		lines = log.lines()[1:]
-		require.Len(t, lines, 1, "%v", lines)
+		lines = log.requireAfter(t, 1, heldUp)
 		require.Equal(t, "HandlerFailing", lines[0].values["reason"])
 		require.Contains(t, lines[0].values["message"], "disk full")
 		require.Contains(t, lines[0].values["informer"], "widgets")
 
 		refused.Store(false)
 		time.Sleep(10 * time.Minute)
-		lines = log.lines()[2:]
-		require.Len(t, lines, 2, "%v", lines)
-		require.Equal(t, isSynced, lines[0].text)
-		require.Equal(t, goesOn, lines[1].text)
+		lines = log.requireAfter(t, 2, isSynced, goesOn)
 		require.Equal(t, "Forbidden", lines[1].values["was"])
 
 		stop()
@@ -198,13 +195,9 @@ func TestFailingConfigureIsLoggedOnce(t *testing.T) {
 			m.fail = func(fleet.Target) error { return err }
 		}
 		fail(errors.New("no table"))
-		f := newFleet(t, m, fleet.Config{})
-		require.NoError(t, f.Add("east", east.Config()))
-		start(t, log.run(f))
+		log.follow(t, m, east)
 		time.Sleep(time.Hour)
-		lines := log.lines()
-		require.Len(t, lines, 1, "%v", lines)
-		require.Equal(t, heldUp, lines[0].text)
+		lines := log.requireAfter(t, 0, heldUp)
 		require.Equal(t, "ConfigureFailing", lines[0].values["reason"])
 		require.Equal(t, "no table", lines[0].values["message"])
 		require.Contains(t, lines[0].values["informer"], "deployments")

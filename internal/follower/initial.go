@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -147,8 +146,6 @@ func classifyInitialEvents(err error) (listwatch.Outcome, error) {
 	switch {
 	case errors.As(err, &stalled), errors.As(err, &noEnd):
 		return listwatch.Outcome{Kind: listwatch.NoWatchList}, err
-	case err == io.EOF:
-		return listwatch.Outcome{Kind: listwatch.EndedEarly}, io.ErrUnexpectedEOF
 	default:
 		return listwatch.Outcome{Kind: listwatch.ClassifyInitialEvents(err)}, err
 	}

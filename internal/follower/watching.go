@@ -210,7 +210,7 @@ func (w *watching) handle(ctx context.Context, c *source.Change, err error) (ove
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	case failed != nil:
 		return w.end(listwatch.Outcome{Kind: listwatch.Failed}, failed)
-	case resyncing && isStall(err): // a slow store is not the server's silence
+	case resyncing && report.IsStall(err): // a slow store is not the server's silence
 		return false, nil
 	case err != nil:
 		return w.end(w.ended(err))
@@ -220,11 +220,6 @@ func (w *watching) handle(ctx context.Context, c *source.Change, err error) (ove
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err())
 	}
 	return w.noteOwn(ctx, c)
-}
-
-func isStall(err error) bool {
-	var stalled *api.StallError
-	return errors.As(err, &stalled)
 }
 
 // ended returns what the end of a watch means, and what to report.

@@ -24,7 +24,7 @@ func ClassOf(err error) api.ErrorClass {
 	switch {
 	case err == nil:
 		return api.NoError
-	case isConsumers(err) || isItems(err) || isCheckpoints(err):
+	case isConsumers(err) || isItems(err) || isCheckpoints(err) || isExcused(err):
 		return api.ErrorOther
 	case errors.As(err, &status):
 		return classOfAnswer(err, status.Status().Code)
@@ -41,16 +41,15 @@ func ClassOf(err error) api.ErrorClass {
 // ReasonOf returns the condition that a failure to read means. It is empty if the failure is not
 // one of reading.
 func ReasonOf(err error) api.ConditionReason {
-	var stall *api.StallError
 	var refused *notWatchable
 	switch {
-	case isItems(err) || isCheckpoints(err):
+	case isItems(err) || isCheckpoints(err) || isExcused(err):
 		return ""
 	case errors.As(err, &refused):
 		return api.ReasonNotWatchable
 	case isConsumers(err):
 		return api.ReasonHandlerFailing
-	case errors.As(err, &stall):
+	case IsStall(err):
 		return api.ReasonStalled
 	}
 	class := ClassOf(err)
@@ -144,6 +143,12 @@ func isCheckpoints(err error) bool {
 	return errors.As(err, &unused) || errors.As(err, &store) && strings.HasPrefix(store.Op, checkpointOps)
 }
 
+// isExcused reports whether an error is one of Excused.
+func isExcused(err error) bool {
+	var end *excused
+	return errors.As(err, &end)
+}
+
 // checkpointOps is how the Op of a StoreError begins that is one of a CheckpointStore.
 const checkpointOps = "CheckpointStore."
 
@@ -165,10 +170,9 @@ func lacksCredentials(err error) bool {
 
 func isNetwork(err error) bool {
 	var network net.Error // that every *url.Error is too: there was no answer
-	var stall *api.StallError
 	var certificate *tls.CertificateVerificationError
 	// Those that need no text come first: an outage has an error for each informer.
-	return errors.As(err, &network) || errors.As(err, &stall) || errors.As(err, &certificate) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, &network) || IsStall(err) || errors.As(err, &certificate) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || isHTTP2(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
@@ -177,6 +181,12 @@ func isNetwork(err error) bool {
 func isHTTP2(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "http2: ") || strings.Contains(text, "stream error: stream ID ")
+}
+
+// IsStall reports whether err is that of a server that was silent for too long.
+func IsStall(err error) bool {
+	var stall *api.StallError
+	return errors.As(err, &stall)
 }
 
 // silenceOf is how long a server was silent, if err is a *StallError.

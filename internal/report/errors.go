@@ -18,6 +18,19 @@ func OfStore(op, key string, err error) error {
 // refused for long.
 func NotWatchable(refusal error) error { return &notWatchable{refusal} }
 
+// Excused wraps the error with which a list or a watch has ended for a reason that says nothing about
+// whether the server can be reached. It is reported, and is no failure.
+func Excused(err error, why string) error { return &excused{err, why} }
+
+type excused struct {
+	error
+	why string
+}
+
+func (e *excused) Error() string { return e.error.Error() + ": " + e.why }
+
+func (e *excused) Unwrap() error { return e.error }
+
 type notWatchable struct{ refusal error }
 
 func (e *notWatchable) Error() string {

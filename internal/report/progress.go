@@ -263,6 +263,9 @@ func (p *Progress) NoteFailure(err error) { p.noteFailure(redact.Error(err), fal
 func (p *Progress) NoteServerAway(err error) { p.noteFailure(redact.Error(err), true) }
 
 func (p *Progress) noteFailure(err error, away bool) {
+	if isExcused(err) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading.add(err)

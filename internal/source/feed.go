@@ -47,7 +47,8 @@ type Feed interface {
 	// less stack than that of Next, and no Change. Next then returns what has come, or the error.
 	Wait()
 	// Next waits for the next change, which is lent until the next call, and stores it
-	// in to. The error is io.EOF for the ordinary end; an *api.StallError; an apierrors.APIStatus
+	// in to. The error is io.EOF for the ordinary end, which does not come before the end of initial
+	// events; an *api.StallError; an apierrors.APIStatus
 	// that the server sent; an *api.BodyError; ErrUnread; or the cause of the end of ctx, which is
 	// the context that the watch was opened with, or one that ends before.
 	Next(ctx context.Context, to *Change) error

@@ -35,10 +35,10 @@ func (s *Source) openPage(ctx context.Context, opts metav1.ListOptions, each Eac
 	body.expect(patience)
 	reader := s.listReader(body)
 	page, err := s.readStream(reader, body.selected, each)
-	if err == nil {
-		err = s.checkShard(body.shard, reader.Meta().ShardSelector)
+	if err != nil {
+		return page, body.excuse(err)
 	}
-	return page, err
+	return page, s.checkShard(body.shard, reader.Meta().ShardSelector)
 }
 
 // headPatience is how long the head of a list may take whose body may be silent for patience.

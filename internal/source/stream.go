@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -39,6 +40,8 @@ type stream struct {
 	// many bytes they have read.
 	spent time.Duration
 	piece int
+	// held is for how long the reader has not read, since it caught up with the server: see excuse.
+	held time.Duration
 	// due is when a watch ends on this side, because the server has not ended it; zero for never.
 	due moment.Moment
 	// ofList counts bytes of a list; nil for a watch.
@@ -187,7 +190,9 @@ func (b *stream) reading() (began moment.Moment) {
 	}
 	b.list.Waits()
 	b.waits()
-	return moment.Now()
+	began = moment.Now()
+	b.held += began.Since(b.source.read)
+	return began
 }
 
 // beginWait begins a read from the connection itself, and reports whether a compressed body waits
@@ -233,6 +238,9 @@ func (b *stream) returned(began moment.Moment, n int, err error, most int) (int,
 			b.ofList(n)
 		}
 	}
+	if err != nil {
+		b.noteWait(moment.Now().Since(began))
+	}
 	over := b.list.GoesOn(b.ctx)
 	b.window.read()
 	if err != nil && (b.watch || err != io.EOF) {
@@ -251,6 +259,7 @@ func (b *stream) returned(began moment.Moment, n int, err error, most int) (int,
 func (b *stream) took(began moment.Moment, n int, more bool) {
 	last := b.source.read
 	b.source.heard(time.Now())
+	b.noteWait(b.source.read.Since(began))
 	if b.watch {
 		b.spent += b.source.read.Since(began)
 		if b.piece += n; b.piece >= largePiece {
@@ -261,6 +270,34 @@ func (b *stream) took(began moment.Moment, n int, more bool) {
 	if b.zipped == nil {
 		b.received(n)
 	}
+}
+
+// noteWait notes how long a read has waited.
+func (b *stream) noteWait(waited time.Duration) {
+	if waited >= caughtUp {
+		b.held = 0
+	}
+}
+
+// heldUp is the least time without reading from which on the reader counts as held up. Servers and
+// proxies give a client that does not read more than that.
+const heldUp = 5 * time.Second
+
+// excuse wraps err, with which the body has ended, if it says nothing about whether the server can be
+// reached: a watch has lasted for the time that it was asked for, or the reader was held up. A server
+// ends an answer that is not read for long, and so may a proxy. A real outage shows with the next
+// request.
+func (b *stream) excuse(err error) error {
+	if report.ClassOf(err) != api.ErrorUnreachable || report.IsStall(err) {
+		return err
+	}
+	switch {
+	case b.due != 0 && moment.Now() >= b.due-moment.Moment(overdue):
+		return report.Excused(err, "the watch was asked to last for no longer")
+	case b.held >= heldUp:
+		return report.Excused(err, fmt.Sprintf("the reading was held up for %v", b.held.Round(time.Second)))
+	}
+	return err
 }
 
 // received counts bytes that have come over the connection.

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -117,7 +118,13 @@ func (f *wireFeed) failed(err error, to *Change) error {
 		*to = Change{Unreadable: lost}
 		return nil
 	}
-	return f.source.resource.Unquoted(err)
+	switch {
+	case err == io.EOF && f.initial == nil: // in order
+		return err
+	case err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	return f.body.excuse(f.source.resource.Unquoted(err))
 }
 
 // take makes a change of the event that the reader lends.

@@ -1,7 +1,10 @@
 package checkpoints_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -9,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -195,4 +201,56 @@ func TestRestoredServerIsNoOtherCluster(t *testing.T) {
 		require.True(t, i.HasSynced())
 		c.RequireState(r)
 	})
+}
+
+// The answer to the question whether a cluster is that of the checkpoint is quoted in no error, and
+// not in the log, where it may have Secrets.
+func TestQuestionAboutTheClusterQuotesNoSecrets(t *testing.T) {
+	const planted = "hunter2"
+	quoted := func(t *testing.T, resource schema.GroupVersionResource, kind string) (said string) {
+		inTwoClusters(t, true, func(t *testing.T, c *twoClusters) {
+			put := func(w *harness.World, keys ...string) {
+				for _, key := range keys {
+					object := harness.Object(resource, key, "created")
+					object.SetKind(kind)
+					_, err := w.Create(resource, object)
+					require.NoError(t, err)
+				}
+			}
+			c.another()
+			put(c.World, "b/1", "b/2")
+			put(c.second, "c/1")
+			var f harness.Failures
+			config := informer.InformerConfig{
+				ListerWatcher: c.Factory().ForResource("", resource), Handler: &harness.Recorder{}, ErrorHandler: f.Handle, Checkpoint: &harness.MemoryCheckpoint{},
+			}
+			c.RunFor(harness.Follow(c.World, config), time.Minute)
+			c.further()
+			var compared atomic.Bool
+			c.handler = harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Query().Get("limit") != "500" || !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") {
+					return true
+				}
+				compared.Store(true)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, planted)
+				return false
+			})(c.handler)
+			c.replace()
+			log := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(9)))
+			i := harness.Follow(c.World, config)
+			stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log)) })
+			harness.Sleep(5 * time.Minute)
+			status := i.Status()
+			stop()
+			require.True(t, compared.Load())
+			require.ErrorContains(t, status.CheckpointError, "objects of the server, to compare")
+			logged := log.GetSink().(ktesting.Underlier).GetBuffer().String()
+			require.Contains(t, logged, "objects of the server, to compare")
+			said = fmt.Sprintf("%v\n%+v\n%s", errors.Join(f.Errors()...), status, logged)
+		})
+		return said
+	}
+	require.Contains(t, quoted(t, harness.Pods, "Pod"), planted)
+	require.NotContains(t, quoted(t, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret"), planted)
 }
