@@ -127,6 +127,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.resyncs.check = opts.ResyncPeriod
 	i.setup.Init(opts.Name, lw, object.Expect(example, "", object.Public{}))
 	i.setup.UseFields(fields)
+	i.setup.Nameless = true
 	i.setup.Budget = (*budget.Budget)(opts.Budget)
 	i.setup.Report.UseListMode(opts.ListMode, nil)
 	i.setup.Report.Consumer = consumer{i}

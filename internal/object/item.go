@@ -32,6 +32,10 @@ type Item struct {
 	Lent *Lent
 }
 
+// HasKey reports whether the key is known. The key of a decoded object may be empty: see
+// source.Options.Nameless.
+func (it *Item) HasKey() bool { return it.Key != "" || it.Object != nil }
+
 // Identity returns key and version with memory of their own, all in one piece.
 func (it Item) Identity() (key string, version keytable.Version) {
 	// Not by +, which returns its only operand that is not empty, lent as it is.

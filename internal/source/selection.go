@@ -57,7 +57,7 @@ func selectedBy(opts metav1.ListOptions) *selected {
 // leavesOut reports whether an object is not what was selected. One that cannot be read may be.
 func (s *selected) leavesOut(it *object.Item) bool {
 	switch {
-	case s == nil || it.Key == "":
+	case s == nil || !it.HasKey():
 		return false
 	case !s.isNamed(it.Key):
 		return true
