@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/objectcache"
@@ -195,6 +197,69 @@ func TestForeignObjectWithoutANameIsSelected(t *testing.T) {
 		require.Contains(t, all, "")
 		require.NotEmpty(t, keys(one))
 		require.ElementsMatch(t, all, append(keys(one), keys(two)...))
+	})
+}
+
+// Fake watches tell the deletion of what they have never shown.
+func TestForeignDeletionOfAnUnseenObjectIsTold(t *testing.T) {
+	runBesideClientGo(t, []metav1.PartialObjectMetadata{metadataOf("a", "web", "0")}, func(t *testing.T, b *besideClientGo) {
+		b.requireCalls("add a/web 0 initial")
+		for _, version := range []string{"", "7", "7", "opaque", "6"} {
+			for _, name := range []string{"unseen", ""} {
+				obj := metadataOf("a", name, "last")
+				obj.ResourceVersion = version
+				b.send(watch.Deleted, obj)
+				b.requireCalls("delete a/" + name + " last")
+			}
+		}
+		b.send(watch.Deleted, metadataOf("a", "web", "1"))
+		b.send(watch.Deleted, metadataOf("a", "web", "2"))
+		b.requireCalls("delete a/web 1", "delete a/web 2")
+	})
+}
+
+// An event of an object that is not selected ends the object here, and is nothing to tell where it was
+// never seen.
+func TestUnselectedObjectIsNoDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := scripted{items: []metav1.PartialObjectMetadata{metadataOf("a", "web", "0")}}
+		lw := informer.NewFilteredListerWatcher(source.listerWatcher(), func(o *metav1.ListOptions) { o.LabelSelector = "value=0" })
+		i := newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{})
+		h, _ := handle(t, i)
+		defer (&world{t: t}).run(i)()
+		for _, event := range []watch.EventType{watch.Added, watch.Modified} {
+			source.watch.Action(event, ptr.To(metadataOf("a", "other", "1")))
+		}
+		source.watch.Modify(ptr.To(metadataOf("a", "web", "1")))
+		source.watch.Modify(ptr.To(metadataOf("a", "web", "2")))
+		synctest.Wait()
+		require.Equal(t, []string{"add a/web 0 initial", "delete a/web 1"}, h.take())
+	})
+}
+
+// A handler of changes gets the object that the watch has told.
+func TestForeignDeletionOfAnUnseenObjectIsAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := watch.NewFake()
+		lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListFunc:  func(metav1.ListOptions) (apiruntime.Object, error) { return &corev1.PodList{}, nil },
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return events, nil },
+		}, noWatchLists{})
+		i := newInformer(lw, &corev1.Pod{}, objectcache.Options{})
+		var changes []objectcache.Change
+		_, err := i.AddChangeHandler(func(c objectcache.Change) { changes = append(changes, c) }, cache.HandlerOptions{})
+		require.NoError(t, err)
+		defer (&world{t: t}).run(i)()
+		events.Delete(podOf("a", "gone", "u", "7"))
+		synctest.Wait()
+		require.Len(t, changes, 1)
+		require.Equal(t, informer.Deleted, changes[0].Type)
+		require.Equal(t, "a/gone", changes[0].Key)
+		require.False(t, changes[0].FinalStateUnknown)
+		require.True(t, changes[0].New.IsZero())
+		last, err := changes[0].Old.Decode()
+		require.NoError(t, err)
+		require.Equal(t, podOf("a", "gone", "u", "7"), last)
 	})
 }
 

@@ -53,7 +53,8 @@ import (
 //   - A handler that is removed, or whose informer stops, is called with nothing that waits.
 //
 // A deletion that a list found is a cache.DeletedFinalStateUnknown with the object that the store
-// had.
+// had. A ListerWatcher of others, such as that of a fake client, may tell the deletion of an object that
+// the store does not have: handlers are called with what it tells, as by client-go.
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher

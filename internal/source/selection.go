@@ -136,7 +136,7 @@ func (s *Source) selectChange(c *Change, of *selected, begins bool) {
 		c.Outside = true
 		return
 	}
-	c.Event = watch.Deleted
+	c.Event, c.Item.Unselected = watch.Deleted, true
 }
 
 // noteUnselected counts an object that was sent although it was not selected. The first one is
