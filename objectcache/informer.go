@@ -53,7 +53,8 @@ import (
 //   - A handler that is removed, or whose informer stops, is called with nothing that waits.
 //
 // A deletion that a list found is a cache.DeletedFinalStateUnknown with the object that the store
-// had.
+// had. A ListerWatcher of others, such as that of a fake client, may tell the deletion of an object that
+// the store does not have: handlers are called with what it tells, as by client-go.
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
@@ -127,6 +128,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.resyncs.check = opts.ResyncPeriod
 	i.setup.Init(opts.Name, lw, object.Expect(example, "", object.Public{}))
 	i.setup.UseFields(fields)
+	i.setup.Nameless = true
 	i.setup.Budget = (*budget.Budget)(opts.Budget)
 	i.setup.Report.UseListMode(opts.ListMode, nil)
 	i.setup.Report.Consumer = consumer{i}

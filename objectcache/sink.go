@@ -109,7 +109,8 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 			s.informer.setup.Report.Skip(err)
 		}
 		s.renames.forget(it.Key)
-		s.delete(e, err == nil, it.Arrived)
+		unseen := err == nil && s.informer.setup.Resource == nil && !it.Unselected
+		s.delete(e, err == nil, unseen, it.Arrived)
 		return sink.Taken, nil
 	}
 	if e.key != kept {
@@ -121,7 +122,7 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 // leave deletes the object of a key if it is the one that Transform has given another key now.
 func (s *storeSink) leave(key string, v keytable.Version, at moment.Moment) {
 	if was, _, exists := s.known(key); exists && v.UID != "" && was.UID == v.UID {
-		s.delete(encoded{key: strings.Clone(key)}, false, at)
+		s.delete(encoded{key: strings.Clone(key)}, false, false, at)
 	}
 }
 
@@ -235,8 +236,10 @@ func (s *storeSink) noteDeletion(key, resourceVersion string) {
 	}
 }
 
-// delete deletes the object of last.key. Known tells that last is its last state.
-func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
+// delete deletes the object of last.key. Known tells that last is its last state. Unseen has handlers
+// called with last also where the store does not have the object: client-go does so with each deletion,
+// and fake clients and watches are made for that.
+func (s *storeSink) delete(last encoded, known, unseen bool, at moment.Moment) {
 	if s.reading != nil {
 		s.reading.drop(last.key)
 		last.release()
@@ -247,7 +250,12 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 	defer i.changelog.applying.Unlock()
 	s.noteDeletion(last.key, last.version.ResourceVersion)
 	old := i.objects.remove(last.key).old
-	if old.IsZero() {
+	switch {
+	case old.IsZero() && unseen:
+		gone := i.objects.detached(last)
+		i.changelog.append(nil, event{old: &gone, arrived: at})
+		return
+	case old.IsZero():
 		last.release()
 		return
 	}

@@ -3,6 +3,7 @@ package typed_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory/typed"
@@ -87,6 +90,79 @@ func TestClientListsOverFakeClientsetAsClientGo(t *testing.T) {
 				node, err := ours.Core().V1().Nodes().Lister().Get("node")
 				require.NoError(t, err)
 				require.Equal(t, "node", node.Name)
+				cancel()
+				ours.Shutdown()
+				theirs.Shutdown()
+			})
+		})
+	}
+}
+
+// Suites give a fake clientset objects without a name, and a fake watch deletions of what was never listed.
+func TestClientListsOverNamelessObjectsAndUnseenDeletionsAsClientGo(t *testing.T) {
+	for name, opts := range map[string][]typed.SharedInformerOption{
+		"encoded": {typed.WithClientLists(), typed.WithObjectCache(objectcache.Options{})},
+		"decoded": {typed.WithClientLists()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nameless := func(namespace string) *corev1.Pod {
+					return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+				}
+				client := fake.NewClientset(nameless("a"), &corev1.Node{})
+				var mu sync.Mutex
+				var watches []*watch.FakeWatcher
+				client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					watches = append(watches, watch.NewFake())
+					return true, watches[len(watches)-1], nil
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				ours, theirs := typed.New(client, 0, opts...), informers.NewSharedInformerFactory(client, 0)
+				told, kept := map[informers.SharedInformerFactory][]string{}, map[informers.SharedInformerFactory][]string{}
+				for _, f := range []informers.SharedInformerFactory{ours, theirs} {
+					say := func(what string, obj any) {
+						key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+						mu.Lock()
+						defer mu.Unlock()
+						told[f] = append(told[f], fmt.Sprintf("%s %T %q", what, obj, key))
+					}
+					for _, i := range []cache.SharedIndexInformer{f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()} {
+						_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+							AddFunc:    func(obj any) { say("add", obj) },
+							UpdateFunc: func(_, obj any) { say("update", obj) },
+							DeleteFunc: func(obj any) { say("delete", obj) },
+						})
+						require.NoError(t, err)
+					}
+					f.StartWithContext(ctx)
+					require.NoError(t, f.WaitForCacheSyncWithContext(ctx).AsError())
+				}
+				synctest.Wait()
+				for _, w := range watches {
+					w.Add(nameless("b"))
+					w.Modify(nameless("a"))
+					w.Delete(nameless("a"))
+					w.Delete(nameless("unseen"))
+					w.Delete(pod("unseen"))
+				}
+				synctest.Wait()
+				for f := range told {
+					pods, err := f.Core().V1().Pods().Lister().List(labels.Everything())
+					require.NoError(t, err)
+					for _, p := range pods {
+						kept[f] = append(kept[f], cache.MetaObjectToName(p).String())
+					}
+					_, err = f.Core().V1().Pods().Lister().Pods("b").Get("")
+					require.NoError(t, err)
+					_, err = f.Core().V1().Nodes().Lister().Get("")
+					require.NoError(t, err)
+				}
+				require.Len(t, told[theirs], 7)
+				require.ElementsMatch(t, told[theirs], told[ours])
+				require.Equal(t, []string{"b/"}, kept[theirs])
+				require.Equal(t, kept[theirs], kept[ours])
 				cancel()
 				ours.Shutdown()
 				theirs.Shutdown()

@@ -38,6 +38,8 @@ type Setup struct {
 	Here   func()
 	// Shard is the part of the set that is followed.
 	Shard api.Shard
+	// Nameless is that of source.Options.
+	Nameless bool
 	// Budget, if set, limits the lists that are under way at a time.
 	Budget *budget.Budget
 	// Memory is what the ListerWatcher has taught, also other reflectors that have it.
@@ -119,6 +121,7 @@ func (s *Setup) sourceOptions(t Tuning) source.Options {
 		Shared:          s.Shared,
 		Here:            s.Here,
 		Shard:           s.Shard,
+		Nameless:        s.Nameless,
 		Budget:          s.Budget,
 		Report:          &s.Report,
 	}

@@ -30,7 +30,14 @@ type Item struct {
 	// Lent is the object in the reader's buffers. It, and then Key and Version too,
 	// live until the item was handed on: what is kept longer is a Copy.
 	Lent *Lent
+	// Unselected tells that the object was sent although it is not selected, so that its change is a
+	// deletion here. Readers of a watch that they share are not told.
+	Unselected bool
 }
+
+// HasKey reports whether the key is known. The key of a decoded object may be empty: see
+// source.Options.Nameless.
+func (it *Item) HasKey() bool { return it.Key != "" || it.Object != nil }
 
 // Identity returns key and version with memory of their own, all in one piece.
 func (it Item) Identity() (key string, version keytable.Version) {

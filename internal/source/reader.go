@@ -74,7 +74,7 @@ func (s *Source) readDecoded(obj runtime.Object, at object.Place) (object.Item, 
 	if err != nil {
 		return object.Item{Place: at}, fmt.Errorf("%T: %w", obj, err)
 	}
-	if accessor.GetName() == "" {
+	if accessor.GetName() == "" && !s.Nameless {
 		return object.Item{Place: at}, fmt.Errorf("%T without a name", obj)
 	}
 	it := object.Item{

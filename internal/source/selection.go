@@ -57,7 +57,7 @@ func selectedBy(opts metav1.ListOptions) *selected {
 // leavesOut reports whether an object is not what was selected. One that cannot be read may be.
 func (s *selected) leavesOut(it *object.Item) bool {
 	switch {
-	case s == nil || it.Key == "":
+	case s == nil || !it.HasKey():
 		return false
 	case !s.isNamed(it.Key):
 		return true
@@ -136,7 +136,7 @@ func (s *Source) selectChange(c *Change, of *selected, begins bool) {
 		c.Outside = true
 		return
 	}
-	c.Event = watch.Deleted
+	c.Event, c.Item.Unselected = watch.Deleted, true
 }
 
 // noteUnselected counts an object that was sent although it was not selected. The first one is

@@ -55,6 +55,9 @@ type Options struct {
 	Budget *budget.Budget
 	// Shard is the part of the resource's objects that is read.
 	Shard api.Shard
+	// Nameless takes objects without a name too, as client-go does, if the ListerWatcher decodes. The
+	// key of such an object is "namespace/", or empty. An object off the wire always has a name.
+	Nameless bool
 	// Prompt tells that the caller takes what is read at once, so that no answer is left unread.
 	Prompt bool
 	// Report is told when the server has answered, and of errors that no call returns.
@@ -227,7 +230,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 // leavesOut reports whether an object is not in the Shard. What could not be read, so that its key
 // is not known, may be in it.
 func (s *Source) leavesOut(it *object.Item) bool {
-	return it.Key != "" && !object.InShard(s.Shard, it.Key, string(it.Version.UID))
+	return it.HasKey() && !object.InShard(s.Shard, it.Key, string(it.Version.UID))
 }
 
 // Watch opens a watch or, if opts say so, a watch-list. The Feed is to be closed.
