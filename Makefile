@@ -47,7 +47,7 @@ quick: bin/heartbeat
 # The go command knows whether these are up to date.
 .PHONY: bin/heartbeat bin/staticcheck
 bin/heartbeat:
-	@go build -buildvcs=false -o $@ ./internal/heartbeat
+	@go build -buildvcs=false -o $@ ./internal/testkit/heartbeat
 
 bin/staticcheck:
 	@GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
@@ -128,7 +128,7 @@ next: bin/heartbeat postgres-install
 # with Go 1.27 before.
 next-sample: bin/heartbeat
 	$(NEXT) $(RUNS) "next build" go build ./... ./factory/typed/... ./controllerruntime/... ./sqlsink/...
-	$(NEXT) $(RUNS) "next sample" go test -json -timeout 20m ./api ./objectcache ./internal/protoobject ./internal/server ./informertest ./fleet/shards ./tests/servers ./factory/typed
+	$(NEXT) $(RUNS) "next sample" go test -json -timeout 20m ./api ./objectcache ./internal/leaf/protoobject ./internal/engine/server ./informertest ./fleet/shards ./tests/servers ./factory/typed
 
 examples-race: bin/heartbeat postgres-install
 	$(RACE) $(RUNS) "mirror with -race" go test -C mirror -json -vet=off -timeout 30m ./...
@@ -184,13 +184,13 @@ attack: bin/heartbeat postgres-install
 
 # A sample of the one-line changes of the core packages, each with the tests that should
 # notice it: about a minute for four of them. A change that no test notices fails it,
-# unless internal/mutants/survivors.txt explains why.
+# unless internal/testkit/mutants/survivors.txt explains why.
 MUTANTS ?= 60
 MUTANTS_SEED ?= $(shell date +%s)
-# Packages, as internal/deltaqueue; all of the core if empty.
+# Packages, as internal/engine/deltaqueue; all of the core if empty.
 MUTANTS_OF ?=
 mutants:
-	nice -n 10 go run ./internal/mutants -n $(MUTANTS) -seed $(MUTANTS_SEED) $(MUTANTS_OF)
+	nice -n 10 go run ./internal/testkit/mutants -n $(MUTANTS) -seed $(MUTANTS_SEED) $(MUTANTS_OF)
 
 # Every fuzz target of every package, one after the other, in about two minutes. Each
 # begins with the inputs in testdata/fuzz, which unit runs as well, and not with what
@@ -289,7 +289,7 @@ servers: bin/heartbeat
 dashboards: bin/heartbeat
 	$(RUNS) dashboards go test -C e2e/dashboards -json -vet=off -timeout 20m ./...
 
-# internal/typedjson with the Go types of custom resources that people run, in seconds. Building them
+# internal/leaf/typedjson with the Go types of custom resources that people run, in seconds. Building them
 # takes a minute.
 crdtypes: bin/heartbeat
 	$(RUNS) crdtypes go test -C e2e/crdtypes -json -vet=off -timeout 20m ./...

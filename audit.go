@@ -2,8 +2,8 @@ package informer
 
 import (
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/audit"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/edge/audit"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // The errors of an audit, and of others that need an informer that runs.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/flow"
+	"github.com/rvinformer/informer/internal/engine/flow"
 )
 
 // BatchHandler gets changes in batches, and says whether it has taken them in. It is for

@@ -5,9 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rvinformer/informer/internal/flow"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/engine/flow"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // Belief is what an informer believes of one object. It is for people who ask why something is not

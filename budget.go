@@ -3,7 +3,7 @@ package informer
 import (
 	"fmt"
 
-	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/leaf/budget"
 )
 
 // Budget is the number of bytes of undelivered objects that one or more informers

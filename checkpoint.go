@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
 )
 
 // Why a checkpoint cannot be used.

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/prune"
-	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/leaf/prune"
 )
 
 // checkedConfig is a configuration that can work, with its defaults.

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/budget"
-	"github.com/rvinformer/informer/internal/deltaqueue"
-	"github.com/rvinformer/informer/internal/flow"
-	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/intake"
-	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/sink"
-	"github.com/rvinformer/informer/internal/userqueue"
+	"github.com/rvinformer/informer/internal/edge/userqueue"
+	"github.com/rvinformer/informer/internal/engine/deltaqueue"
+	"github.com/rvinformer/informer/internal/engine/flow"
+	"github.com/rvinformer/informer/internal/engine/follower"
+	"github.com/rvinformer/informer/internal/engine/intake"
+	"github.com/rvinformer/informer/internal/engine/known"
+	"github.com/rvinformer/informer/internal/engine/sink"
+	"github.com/rvinformer/informer/internal/leaf/budget"
 )
 
 // Config configures a controller: one reflector feeding one queue feeding

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/field"
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/field"
 )
 
 // RawObjectOf returns an ExampleObject for RawObjects of the Go type of example, such as

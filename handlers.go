@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/engine/object"
 )
 
 // ResourceEventHandler is called for what happens to the objects of an informer. The

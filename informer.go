@@ -58,12 +58,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/auditor"
-	"github.com/rvinformer/informer/internal/deltaqueue"
-	"github.com/rvinformer/informer/internal/flow"
-	"github.com/rvinformer/informer/internal/intake"
-	"github.com/rvinformer/informer/internal/keeper"
-	"github.com/rvinformer/informer/internal/source"
+	"github.com/rvinformer/informer/internal/edge/auditor"
+	"github.com/rvinformer/informer/internal/engine/deltaqueue"
+	"github.com/rvinformer/informer/internal/engine/flow"
+	"github.com/rvinformer/informer/internal/engine/intake"
+	"github.com/rvinformer/informer/internal/engine/keeper"
+	"github.com/rvinformer/informer/internal/engine/source"
 )
 
 // InformerConfig configures a ResourceVersionInformer. ListerWatcher and one of

@@ -28,7 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/engine/server"
 )
 
 // TestInformersLeaveNothing starts and stops 2,000 informers of all kinds, many of them side by

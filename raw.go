@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/object"
 )
 
 // RawObject is an object as it came off the wire, not decoded. An informer whose

@@ -2,7 +2,7 @@ package informer
 
 import (
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/source"
+	"github.com/rvinformer/informer/internal/engine/source"
 )
 
 // ErrRedelivering: another redelivery of the same informer is under way.

@@ -15,15 +15,15 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/listwatch"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/engine/follower"
+	"github.com/rvinformer/informer/internal/engine/listwatch"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/engine/sink"
 )
 
 // Reflector lists and watches a set of objects and keeps a store in step with
-// it. What it does next is decided in package internal/listwatch; a Reflector
+// it. What it does next is decided in package internal/engine/listwatch; a Reflector
 // does the reading, the writing and the waiting.
 //
 // Its exported fields may be set before Run, and not after.

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/source"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/engine/source"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,

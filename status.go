@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // Phase is what an informer is doing. Its String is "idle", "listing" and so on.

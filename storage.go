@@ -4,8 +4,8 @@ import (
 	"io"
 	"iter"
 
-	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/known"
+	"github.com/rvinformer/informer/internal/engine/object"
 )
 
 // ResourceVersionStorage remembers, for every object that a handler has

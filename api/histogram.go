@@ -3,7 +3,7 @@ package api
 import (
 	"iter"
 
-	"github.com/rvinformer/informer/internal/histogram"
+	"github.com/rvinformer/informer/internal/leaf/histogram"
 )
 
 // Histogram counts values by size. Its methods may be called while it counts on, and on nil, which

@@ -1,3 +1,3 @@
 package api_test
 
-import _ "github.com/rvinformer/informer/internal/rapidseed"
+import _ "github.com/rvinformer/informer/internal/testkit/rapidseed"

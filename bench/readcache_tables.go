@@ -227,7 +227,7 @@ A process with %s whole pods that can be read settles at **%s** with `+"`"+`obje
 %s, and the start takes %.2f times the CPU.
 
 The objects of the tables below are not the copies of one template that all others are of, which would flatter
-what compresses them. `+"`"+`internal/samples`+"`"+` makes pods of 3.4 KB of protobuf and custom resources of 2 KB of JSON. They have UIDs, container IDs,
+what compresses them. `+"`"+`internal/testkit/samples`+"`"+` makes pods of 3.4 KB of protobuf and custom resources of 2 KB of JSON. They have UIDs, container IDs,
 addresses and times of their own, and 12.5 objects on average have one owner. Unstructured objects are these custom resources.
 
 Each contestant has a process of its own for each figure, and an index of namespaces. No handler listens. The server (`+"`"+`bench/podserver`+"`"+`) is

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/selfsigned"
+	"github.com/rvinformer/informer/internal/testkit/selfsigned"
 )
 
 // serveCommand has this program be the process of simulated servers.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/redact"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/redact"
 )
 
 // defaultMaxRetries is the default of Controller.MaxRetries.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/claims"
+	"github.com/rvinformer/informer/internal/leaf/claims"
 )
 
 // underWay are the informers that controllers of this process run. There is one table for

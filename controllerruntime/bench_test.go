@@ -12,7 +12,7 @@ import (
 
 	"github.com/rvinformer/informer/controllerruntime"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 // BenchmarkRead reads pods of 3.4 KB, 500 in each of 20 namespaces, from both caches.

@@ -22,7 +22,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/e2e/cluster"
 	"github.com/rvinformer/informer/informertest/oracle"
-	"github.com/rvinformer/informer/internal/savedstate"
+	"github.com/rvinformer/informer/internal/testkit/savedstate"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/claims"
+	"github.com/rvinformer/informer/internal/leaf/claims"
 )
 
 // ask is a request to a factory for an informer.

@@ -2,7 +2,7 @@ package factory
 
 import (
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
 )
 
 // ErrorClass is what kind of failure an error is. A Condition is made of the same classes.

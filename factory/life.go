@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rvinformer/informer/internal/claims"
+	"github.com/rvinformer/informer/internal/leaf/claims"
 )
 
 // stage is how far a life is. It only moves on.

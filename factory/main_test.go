@@ -23,7 +23,7 @@ import (
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/informertest"
 
-	_ "github.com/rvinformer/informer/internal/rapidseed"
+	_ "github.com/rvinformer/informer/internal/testkit/rapidseed"
 )
 
 func TestMain(m *testing.M) {

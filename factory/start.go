@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/claims"
+	"github.com/rvinformer/informer/internal/leaf/claims"
 )
 
 // scope is for how long informers run.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/engine/server"
 	"github.com/rvinformer/informer/registry"
 )
 

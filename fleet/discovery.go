@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"github.com/rvinformer/informer/internal/redact"
-	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/leaf/redact"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 
-	_ "github.com/rvinformer/informer/internal/rapidseed"
+	_ "github.com/rvinformer/informer/internal/testkit/rapidseed"
 )
 
 func TestMain(m *testing.M) {

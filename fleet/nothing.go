@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/engine/server"
 )
 
 // nothingOf returns a ListerWatcher of the source of another one, which has no objects, for an informer

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
-	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
 )
 
 // Run follows all units of the fleet, as clusters come and go, until ctx ends. It returns after the

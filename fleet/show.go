@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/metrics"
 	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/statuspage"

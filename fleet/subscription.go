@@ -10,7 +10,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
 )
 
 // subscription is one resource that a unit follows, in one version after the other.

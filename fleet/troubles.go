@@ -9,9 +9,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/redact"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/moment"
+	"github.com/rvinformer/informer/internal/leaf/redact"
 )
 
 // The reasons of the log that are of a fleet alone.

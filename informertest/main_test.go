@@ -20,7 +20,7 @@ import (
 
 	"github.com/rvinformer/informer/informertest"
 
-	_ "github.com/rvinformer/informer/internal/rapidseed"
+	_ "github.com/rvinformer/informer/internal/testkit/rapidseed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/rvinformer/informer/internal/selfsigned"
+	"github.com/rvinformer/informer/internal/testkit/selfsigned"
 )
 
 // maxStreams is how many requests one connection of HTTP/2 carries at once, as to a kube-apiserver.

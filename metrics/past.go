@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
 )
 
 // past is what is remembered of informers with equal labels, so that their sums do not go down when

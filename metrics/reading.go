@@ -12,7 +12,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/registry"
 )
 

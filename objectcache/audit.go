@@ -5,10 +5,10 @@ import (
 	"sync"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/audit"
-	"github.com/rvinformer/informer/internal/auditor"
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/source"
+	"github.com/rvinformer/informer/internal/edge/audit"
+	"github.com/rvinformer/informer/internal/edge/auditor"
+	"github.com/rvinformer/informer/internal/engine/source"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
 // Audit compares the objects that readers see with the server, while both change: their keys,

@@ -12,8 +12,8 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/samples"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/leaf/wire"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 

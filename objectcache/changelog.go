@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/budget"
-	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/pack"
+	"github.com/rvinformer/informer/internal/leaf/budget"
+	"github.com/rvinformer/informer/internal/leaf/moment"
+	"github.com/rvinformer/informer/internal/leaf/pack"
 )
 
 // changelog has the changes of a store in their order. Each handler reads them at its own pace,

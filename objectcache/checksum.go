@@ -3,7 +3,7 @@ package objectcache
 import (
 	"hash/crc32"
 
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/object"
 )
 
 // checksum returns a checksum of the bytes of an object that was read, 0 if it was read decoded.

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/wire"
 	"github.com/rvinformer/informer/objectcache"
 )
 

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/known"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
 // decodedStore keeps objects decoded, in client-go's own indexer, and hands them out as they are.

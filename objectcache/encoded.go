@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/engine/known"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
+	"github.com/rvinformer/informer/internal/leaf/wire"
 )
 
 // encoded is an object on its way into the store, which takes it once.

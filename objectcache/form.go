@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rvinformer/informer/internal/jsonmap"
-	"github.com/rvinformer/informer/internal/protoobject"
-	"github.com/rvinformer/informer/internal/typedjson"
+	"github.com/rvinformer/informer/internal/leaf/jsonmap"
+	"github.com/rvinformer/informer/internal/leaf/protoobject"
+	"github.com/rvinformer/informer/internal/leaf/typedjson"
 )
 
 // form is how the bytes of an object are decoded. Nearly all objects of a store have the same.

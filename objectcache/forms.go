@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/rvinformer/informer/internal/jsonmap"
-	"github.com/rvinformer/informer/internal/protoobject"
+	"github.com/rvinformer/informer/internal/leaf/jsonmap"
+	"github.com/rvinformer/informer/internal/leaf/protoobject"
 )
 
 // forms give each form of a store a number. There are hardly ever more than two.

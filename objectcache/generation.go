@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
 // encodedGeneration is a generation of a Store. What it stages is compressed.

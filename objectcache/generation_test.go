@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/moment"
 )
 
 // registration is one handler of an informer.

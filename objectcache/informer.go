@@ -17,15 +17,15 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/budget"
-	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/intake"
-	"github.com/rvinformer/informer/internal/keeper"
-	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/waiting"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/edge/waiting"
+	"github.com/rvinformer/informer/internal/engine/follower"
+	"github.com/rvinformer/informer/internal/engine/intake"
+	"github.com/rvinformer/informer/internal/engine/keeper"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/leaf/budget"
+	"github.com/rvinformer/informer/internal/leaf/moment"
 )
 
 // Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of

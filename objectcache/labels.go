@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/leaf/wire"
 )
 
 // labelText is a set of labels as one text: sorted pairs of key and value, each behind its length.

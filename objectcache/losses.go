@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rvinformer/informer/internal/gotype"
+	"github.com/rvinformer/informer/internal/leaf/gotype"
 )
 
 // loses reports whether an object that is encoded, in protobuf or in JSON, would not come back as it

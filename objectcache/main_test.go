@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	_ "github.com/rvinformer/informer/internal/rapidseed"
+	_ "github.com/rvinformer/informer/internal/testkit/rapidseed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/leaf/wire"
 	"github.com/rvinformer/informer/objectcache"
 )
 

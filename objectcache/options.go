@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/engine/follower"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/prune"
 )
 
 // Options are options of an Informer. The zero value of each field is its default.

@@ -1,6 +1,6 @@
 package objectcache
 
-import "github.com/rvinformer/informer/internal/pack"
+import "github.com/rvinformer/informer/internal/leaf/pack"
 
 // pick is what has to be copied of a slot under the lock for a handle of its object.
 type pick struct {

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/object"
 )
 
 // Get returns the object with the key of obj, an object or a cache.ExplicitKey. See GetByKey.

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/pack"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/pack"
 )
 
 // restore fills an empty store with the objects of a snapshot. Objects are decoded only if there

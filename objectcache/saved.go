@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/gotype"
-	"github.com/rvinformer/informer/internal/keeper"
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/engine/follower"
+	"github.com/rvinformer/informer/internal/engine/keeper"
+	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/gotype"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
+	"github.com/rvinformer/informer/internal/leaf/moment"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // saved is an informer as the content of its snapshots.

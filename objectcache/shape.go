@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/rvinformer/informer/internal/gotype"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/leaf/gotype"
+	"github.com/rvinformer/informer/internal/leaf/wire"
 )
 
 // shape is what the decoder of a Go type accepts. The fields of the type, with the numbers in their tags, say it of a

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/gotype"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/leaf/gotype"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 func TestShapeFitsWhatItsTypeDecodes(t *testing.T) {

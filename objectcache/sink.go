@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/rvinformer/informer/internal/intake"
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/recency"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/engine/intake"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/engine/recency"
+	"github.com/rvinformer/informer/internal/engine/sink"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
+	"github.com/rvinformer/informer/internal/leaf/moment"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // storeSink is the store and the changelog of an informer as a sink. Its rules for stale events are

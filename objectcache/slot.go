@@ -1,6 +1,6 @@
 package objectcache
 
-import "github.com/rvinformer/informer/internal/pack"
+import "github.com/rvinformer/informer/internal/leaf/pack"
 
 // slot is one state of an object in the table. It has no pointer, so that the garbage collector has
 // nothing to look at.

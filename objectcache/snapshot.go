@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/pack"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/pack"
 )
 
 // snapshot is one state of a store, to be written. It shares the bytes of the objects with the

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/pack"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
+	"github.com/rvinformer/informer/internal/leaf/pack"
+	"github.com/rvinformer/informer/internal/leaf/wire"
 )
 
 // Stored is one state of one object, still encoded, or decoded with Options.Decoded. It never

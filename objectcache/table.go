@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/pack"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
+	"github.com/rvinformer/informer/internal/leaf/pack"
 )
 
 // table has the objects and their indexes. Its owner guards it.

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/rvinformer/informer/internal/gotype"
+	"github.com/rvinformer/informer/internal/leaf/gotype"
 )
 
 // checkUnwritten returns an error if an object has a value in a field that JSON leaves out

@@ -3,9 +3,9 @@ package objectcache
 import (
 	"strings"
 
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/engine/known"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
 // sampled is how many objects are looked at for a sample.

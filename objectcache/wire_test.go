@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/samples"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
+	"github.com/rvinformer/informer/internal/leaf/wire"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 

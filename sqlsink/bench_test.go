@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 // BenchmarkPostgres brings a cluster of 30,000 pods into an empty database, and then has psql COPY

@@ -6,7 +6,7 @@ import (
 	"io"
 	"io/fs"
 
-	saved "github.com/rvinformer/informer/internal/checkpoint"
+	saved "github.com/rvinformer/informer/internal/leaf/checkpoint"
 )
 
 // ofCluster returns a checkpoint that names the cluster of the rows, and nothing else, for a place that has

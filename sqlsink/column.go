@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rvinformer/informer/internal/fieldpath"
+	"github.com/rvinformer/informer/internal/leaf/fieldpath"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 

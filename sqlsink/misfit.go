@@ -5,7 +5,7 @@ import (
 	"context"
 	"database/sql"
 
-	saved "github.com/rvinformer/informer/internal/checkpoint"
+	saved "github.com/rvinformer/informer/internal/leaf/checkpoint"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"

@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"github.com/rvinformer/informer"
-	saved "github.com/rvinformer/informer/internal/checkpoint"
+	saved "github.com/rvinformer/informer/internal/leaf/checkpoint"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )

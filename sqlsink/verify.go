@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/fieldpath"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/leaf/fieldpath"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

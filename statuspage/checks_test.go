@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/leaf/redact"
 	"github.com/rvinformer/informer/statuspage"
 )
 

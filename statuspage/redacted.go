@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/leaf/redact"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rvinformer/informer/internal/samplepod"
+	"github.com/rvinformer/informer/internal/testkit/samplepod"
 )
 
 var (

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 // sampleReaders are clients of all that samples are served as.

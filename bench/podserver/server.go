@@ -34,7 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
-	"github.com/rvinformer/informer/internal/selfsigned"
+	"github.com/rvinformer/informer/internal/testkit/selfsigned"
 )
 
 // Options of a server.
@@ -44,7 +44,7 @@ type Options struct {
 	// server without a past lists with. Lists have them so, and a watch from there on is sent these
 	// changes.
 	Changed int
-	// Samples serves pods with the entropy of real ones (package internal/samples) instead of those
+	// Samples serves pods with the entropy of real ones (package internal/testkit/samples) instead of those
 	// of a template, and as many releases, a custom resource. They do not change, have no
 	// metadata alone, and are held in memory once they were asked for.
 	Samples bool

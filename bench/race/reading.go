@@ -12,7 +12,7 @@ import (
 	krt "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 // The reading of a store: how many namespaces and teams are listed, and how many rounds of how many

@@ -30,7 +30,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/randfill"
 
-	"github.com/rvinformer/informer/internal/typedjson/trial"
+	"github.com/rvinformer/informer/internal/leaf/typedjson/trial"
 )
 
 // kinds are the types of the projects, but for Istio's, in the same order each time.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/e2e/cluster"
-	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
 )
 
 // One of three replicas is killed. Another one takes over its objects, and does not list them.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/claims"
+	"github.com/rvinformer/informer/internal/leaf/claims"
 )
 
 // The registry of package factory looks through the typed informers that client-go's factory has

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rvinformer/informer/fleet"
-	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
 )
 
 const (

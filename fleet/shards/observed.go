@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 )
 
 // observed is what a replica knows of the Leases of its fleet. All times are this replica's own.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
-	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
 )
 
 // The causes with which a tenure ends.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/blame"
+	"github.com/rvinformer/informer/internal/engine/blame"
 )
 
 // never is the place of a state that there is not.

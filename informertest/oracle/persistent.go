@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/blame"
+	"github.com/rvinformer/informer/internal/engine/blame"
 )
 
 func persistent() Validator {

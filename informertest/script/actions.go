@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
 )
 
 // action is what a line does. Its error is that of a script that cannot go on.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/informertest/oracle"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 	"github.com/rvinformer/informer/objectcache"
 )
 

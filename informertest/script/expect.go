@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
 )
 
 // patience is how long an expectation may take to come true.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/savedstate"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/testkit/savedstate"
 )
 
 // parseShard has informers that start from now on follow another shard: "all", or parts "A/N" or

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
-	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/savedstate"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/testkit/savedstate"
 )
 
 // readCheckpoint reads a checkpoint. A torn end of its journal is an error.

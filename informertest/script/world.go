@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/leaf/backoff"
 )
 
 // object is the next state of an object. It differs from all others in its metadata, so that every

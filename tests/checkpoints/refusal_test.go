@@ -24,7 +24,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
 	"github.com/rvinformer/informer/tests/harness"
 )
 

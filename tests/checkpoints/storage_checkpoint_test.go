@@ -27,8 +27,8 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
 	"github.com/rvinformer/informer/tests/harness"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/savedstate"
+	"github.com/rvinformer/informer/internal/testkit/savedstate"
 	"github.com/rvinformer/informer/tests/harness"
 )
 

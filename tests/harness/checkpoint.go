@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/savedstate"
+	"github.com/rvinformer/informer/internal/testkit/savedstate"
 )
 
 // MemoryCheckpoint is a CheckpointStore in memory. What is set of its functions is asked first.

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
-	_ "github.com/rvinformer/informer/internal/rapidseed"
+	_ "github.com/rvinformer/informer/internal/testkit/rapidseed"
 )
 
 // Process is the test binary, run again to play a role.

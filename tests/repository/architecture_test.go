@@ -6,8 +6,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,20 +24,20 @@ const module = "github.com/rvinformer/informer"
 // layers are the packages of the library, the lowest first. A package imports packages of lower
 // layers only.
 var layers = [][]string{
-	{"internal/histogram", "internal/moment"},
-	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/typedjson"},
-	{"internal/report", "internal/typedjson/trial", "internal/waiting"},
+	{"internal/edge", "internal/engine", "internal/leaf", "internal/testkit", "internal/leaf/histogram", "internal/leaf/moment"},
+	{"api", "internal/leaf/backoff", "internal/leaf/fieldpath", "internal/leaf/gotype", "internal/leaf/intern", "internal/testkit/rapidseed", "internal/leaf/redact", "internal/leaf/rv", "internal/testkit/samplepod", "internal/testkit/samples", "internal/testkit/selfsigned", "internal/leaf/typedjson"},
+	{"internal/edge/report", "internal/leaf/typedjson/trial", "internal/edge/waiting"},
 	{
-		"internal/blame", "internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
-		"internal/objectsize", "informertest",
+		"internal/engine/blame", "internal/leaf/budget", "internal/leaf/claims", "internal/edge/fanout", "internal/leaf/keytable", "internal/engine/listwatch",
+		"internal/leaf/objectsize", "informertest",
 	},
-	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},
-	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/pack", "internal/protoobject", "internal/prune", "internal/savedstate"},
-	{"internal/journal", "internal/object"},
-	{"internal/known", "internal/server", "internal/sink"},
-	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},
-	{"internal/follower", "internal/redelivery"},
-	{"internal/auditor", "internal/flow"},
+	{"internal/edge/audit", "internal/leaf/checkpoint", "internal/engine/recency", "internal/leaf/wire"},
+	{"internal/engine/deltaqueue", "internal/leaf/field", "internal/leaf/jsonmap", "internal/leaf/pack", "internal/leaf/protoobject", "internal/leaf/prune", "internal/testkit/savedstate"},
+	{"internal/engine/journal", "internal/engine/object"},
+	{"internal/engine/known", "internal/engine/server", "internal/engine/sink"},
+	{"internal/engine/intake", "internal/engine/keeper", "internal/engine/source", "internal/edge/userqueue"},
+	{"internal/engine/follower", "internal/edge/redelivery"},
+	{"internal/edge/auditor", "internal/engine/flow"},
 	{"."},
 	{"registry"},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
@@ -44,7 +47,7 @@ var layers = [][]string{
 }
 
 // outside are directories whose packages are programs, tests, or modules of their own.
-var outside = []string{"bench", "controllerruntime", "e2e", "examples", "internal/heartbeat", "internal/mutants", "mirror", "sqlsink", "tests"}
+var outside = []string{"bench", "controllerruntime", "e2e", "examples", "internal/testkit/heartbeat", "internal/testkit/mutants", "mirror", "sqlsink", "tests"}
 
 func TestImportsPointDown(t *testing.T) {
 	height := map[string]int{}
@@ -61,14 +64,7 @@ func TestImportsPointDown(t *testing.T) {
 			t.Errorf("package %s has no layer", dir)
 			continue
 		}
-		p, err := build.ImportDir(dir, 0)
-		require.NoError(t, err)
-		for _, imported := range p.Imports {
-			of, ours := strings.CutPrefix(imported, module)
-			if !ours {
-				continue
-			}
-			of = path.Clean("." + of)
+		for _, of := range imports(t, dir) {
 			if height[of] >= here {
 				t.Errorf("%s imports %s, which is not below it", dir, of)
 			}
@@ -76,6 +72,138 @@ func TestImportsPointDown(t *testing.T) {
 	}
 	for p := range height {
 		require.True(t, found[p], "package %s is listed and does not exist", p)
+	}
+}
+
+// wings are the parts of internal, and the parts that the packages of each may import. The doc.go of
+// each is its map.
+var wings = map[string][]string{
+	"leaf":    {"leaf"},
+	"engine":  {"leaf", "engine"},
+	"edge":    {"leaf", "engine", "edge"},
+	"testkit": {"leaf", "engine", "testkit"},
+}
+
+// breaches are the imports that the walls between the wings forbid, and that are still there. An
+// import that goes leaves this list; none comes.
+var breaches = []string{
+	"internal/engine/blame imports internal/edge/report",
+	"internal/engine/deltaqueue imports internal/edge/waiting",
+	"internal/engine/flow imports internal/edge/audit",
+	"internal/engine/flow imports internal/edge/redelivery",
+	"internal/engine/flow imports internal/edge/report",
+	"internal/engine/flow imports internal/edge/waiting",
+	"internal/engine/follower imports internal/edge/report",
+	"internal/engine/intake imports internal/edge/report",
+	"internal/engine/journal imports internal/edge/report",
+	"internal/engine/keeper imports internal/edge/report",
+	"internal/engine/known imports internal/edge/audit",
+	"internal/engine/known imports internal/edge/report",
+	"internal/engine/listwatch imports internal/edge/report",
+	"internal/engine/server imports internal/edge/report",
+	"internal/engine/sink imports internal/edge/report",
+	"internal/engine/source imports internal/edge/audit",
+	"internal/engine/source imports internal/edge/fanout",
+	"internal/engine/source imports internal/edge/report",
+}
+
+func TestWings(t *testing.T) {
+	var found []string
+	for _, dir := range packages(t) {
+		below, isInternal := strings.CutPrefix(dir, "internal/")
+		if !isInternal {
+			continue
+		}
+		wing, _, _ := strings.Cut(below, "/")
+		may, known := wings[wing]
+		require.True(t, known, "package %s is in no wing", dir)
+		for _, imported := range imports(t, dir) {
+			of, isInternal := strings.CutPrefix(imported, "internal/")
+			if to, _, _ := strings.Cut(of, "/"); isInternal && !slices.Contains(may, to) {
+				found = append(found, dir+" imports "+imported)
+			}
+		}
+	}
+	for _, breach := range found {
+		if !slices.Contains(breaches, breach) {
+			t.Errorf("%s, which is behind a wall: see doc.go of the wing", breach)
+		}
+	}
+	for _, breach := range breaches {
+		if !slices.Contains(found, breach) {
+			t.Errorf("it is no longer true that %s: take it out of the list", breach)
+		}
+	}
+}
+
+// carried are the packages of ours that a program has from the root. What comes here is something
+// that each user carries, and that a reader of an informer meets.
+var carried = []string{
+	"api",
+	"internal/edge/audit", "internal/edge/auditor", "internal/edge/fanout", "internal/edge/redelivery",
+	"internal/edge/report", "internal/edge/userqueue", "internal/edge/waiting",
+	"internal/engine/blame", "internal/engine/deltaqueue", "internal/engine/flow", "internal/engine/follower",
+	"internal/engine/intake", "internal/engine/journal", "internal/engine/keeper", "internal/engine/known",
+	"internal/engine/listwatch", "internal/engine/object", "internal/engine/recency", "internal/engine/server",
+	"internal/engine/sink", "internal/engine/source",
+	"internal/leaf/backoff", "internal/leaf/budget", "internal/leaf/checkpoint", "internal/leaf/claims",
+	"internal/leaf/field", "internal/leaf/fieldpath", "internal/leaf/gotype", "internal/leaf/histogram",
+	"internal/leaf/intern", "internal/leaf/jsonmap", "internal/leaf/keytable", "internal/leaf/moment",
+	"internal/leaf/objectsize", "internal/leaf/protoobject", "internal/leaf/prune", "internal/leaf/redact",
+	"internal/leaf/rv", "internal/leaf/typedjson", "internal/leaf/wire",
+}
+
+func TestWhatAnInformerImports(t *testing.T) {
+	seen := map[string]bool{}
+	var follow func(dir string)
+	follow = func(dir string) {
+		for _, imported := range imports(t, dir) {
+			if !seen[imported] {
+				seen[imported] = true
+				follow(imported)
+			}
+		}
+	}
+	follow(".")
+	require.Equal(t, carried, slices.Sorted(maps.Keys(seen)))
+}
+
+// named says how often the engine names what hangs at its edge: lines of code and comments, and
+// packages. They are limits, which only become lower.
+var named = []struct {
+	feature         string
+	words           *regexp.Regexp
+	lines, packages int
+}{
+	{"audits", regexp.MustCompile(`(?i)audit`), 47, 4},
+	{"redelivery", regexp.MustCompile(`(?i)redeliver`), 116, 7},
+	{"dead letters", regexp.MustCompile(`(?i)dead ?letter|\bletters?\b`), 161, 5},
+	{"the status", regexp.MustCompile(`\breport\.|(?i)\bstatus`), 135, 11},
+	{"several handlers", regexp.MustCompile(`(?i)fan-?out|shared (list|watch|informer)|joint`), 100, 2},
+	{"WaitUntil", regexp.MustCompile(`(?i)waituntil|\bwaiting\.`), 16, 2},
+}
+
+func TestTheEngineNamesItsEdgesSeldom(t *testing.T) {
+	for _, n := range named {
+		lines, in := 0, map[string]bool{}
+		for _, dir := range packages(t) {
+			if !strings.HasPrefix(dir, "internal/engine/") {
+				continue
+			}
+			for name := range parse(t, dir) {
+				text, err := os.ReadFile(name)
+				require.NoError(t, err)
+				for line := range strings.Lines(string(text)) {
+					if n.words.MatchString(line) {
+						lines++
+						in[dir] = true
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d lines in %d packages", n.feature, lines, len(in))
+		require.LessOrEqual(t, lines, n.lines, "lines that name %s", n.feature)
+		require.LessOrEqual(t, len(in), n.packages, "packages that name %s", n.feature)
 	}
 }
 
@@ -114,52 +242,52 @@ func TestExportedTypesShowTheirFields(t *testing.T) {
 // goroutines are the functions of the library that start a goroutine, and why. Each reason ends
 // with the function that waits for it.
 var goroutines = map[string]string{
-	"controller/background.go Controller.background":      "a Backgrounder runs beside the workers: background.wait",
-	"controller/controller.go Controller.Run":             "a context of a channel must not cost each derived context a goroutine: Run",
-	"controller/runs.go runs.startLocked":                 "an informer may outlive the first controller that uses it: release",
-	"controller/shared.go shared.hire":                    "workers call the Resource: shared.run",
-	"controller/storeless.go storeless.run":               "the informer runs while run waits until it has synced: run",
-	"controller/testrun.go TestControllerRun":             "a test goes on while the controller runs: the returned function",
-	"factory/shutdown.go Factory.goLocked":                "informers run until the last lease is gone: Factory.Shutdown",
-	"factory/typed/ask.go Factory.join":                   "an informer may take long to end at a server that is dead: Factory.Shutdown",
-	"factory/typed/start.go Factory.startLocked":          "a share ends with its context, its lease or its factory: Factory.Shutdown",
-	"fleet/subscription.go run.part":                      "the end of an informer that ends its work must not be waited for beside other work: run.end",
-	"fleet/subscription.go run.release":                   "the end of an informer must not be waited for beside other work: run.end",
-	"fleet/run.go Fleet.Run":                              "each unit is followed on its own: Run",
-	"fleet/session.go newSession":                         "a cluster is discovered while its units follow it: session.end",
-	"fleet/triggers.go triggers.follow":                   "the signs of changes are watched while discovery waits: triggers.end",
-	"fleet/shards/decide.go decider.chore":                "a request must not hold up decisions: Replica.decide",
-	"fleet/shards/decide.go decider.start":                "units are owned side by side: Replica.decide",
-	"fleet/shards/replica.go Replica.Run":                 "the member Lease is renewed, and Leases are watched, beside decisions: Run",
-	"internal/flow/run.go run.hire":                       "a worker calls the handler while something waits: run.wait",
-	"internal/flow/run.go run.deliverHere":                "the reflector runs beside an ordinary handler, which has Run's goroutine: run.wait",
-	"internal/flow/run.go run.help":                       "checkpoints are saved, and audits and redeliveries run, beside the reflector: run.wait",
-	"internal/fanout/hub.go Hub.startLocked":              "a shared watch is read once for all its taps: Hub.Wait",
-	"internal/userqueue/controller.go Controller.retry":   "what failed is tried again beside the queue: Run",
-	"internal/userqueue/controller.go Controller.Run":     "retries, the reflector and the end of the queue run side by side: Run",
-	"objectcache/audit.go Informer.auditBeside":           "audits run beside the reading: the returned function",
-	"objectcache/changelog.go changelog.run":              "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
-	"objectcache/saved.go Informer.saveBeside":            "snapshots are saved beside the reading: Informer.resume",
-	"shared.go SharedResourceVersionInformer.begin":       "the informer is synced when its first handlers are: RunWithContext",
-	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",
-	"internal/source/foreign.go foreignCall.do":           "a call may ignore its context, and is left behind then: do",
-	"internal/source/stream.go Source.open":               "a request takes a deep stack, which a watch would keep for hours: open",
-	"internal/follower/resync.go resync.start":            "a resync must not wait for the next event: resync.close",
+	"controller/background.go Controller.background":         "a Backgrounder runs beside the workers: background.wait",
+	"controller/controller.go Controller.Run":                "a context of a channel must not cost each derived context a goroutine: Run",
+	"controller/runs.go runs.startLocked":                    "an informer may outlive the first controller that uses it: release",
+	"controller/shared.go shared.hire":                       "workers call the Resource: shared.run",
+	"controller/storeless.go storeless.run":                  "the informer runs while run waits until it has synced: run",
+	"controller/testrun.go TestControllerRun":                "a test goes on while the controller runs: the returned function",
+	"factory/shutdown.go Factory.goLocked":                   "informers run until the last lease is gone: Factory.Shutdown",
+	"factory/typed/ask.go Factory.join":                      "an informer may take long to end at a server that is dead: Factory.Shutdown",
+	"factory/typed/start.go Factory.startLocked":             "a share ends with its context, its lease or its factory: Factory.Shutdown",
+	"fleet/subscription.go run.part":                         "the end of an informer that ends its work must not be waited for beside other work: run.end",
+	"fleet/subscription.go run.release":                      "the end of an informer must not be waited for beside other work: run.end",
+	"fleet/run.go Fleet.Run":                                 "each unit is followed on its own: Run",
+	"fleet/session.go newSession":                            "a cluster is discovered while its units follow it: session.end",
+	"fleet/triggers.go triggers.follow":                      "the signs of changes are watched while discovery waits: triggers.end",
+	"fleet/shards/decide.go decider.chore":                   "a request must not hold up decisions: Replica.decide",
+	"fleet/shards/decide.go decider.start":                   "units are owned side by side: Replica.decide",
+	"fleet/shards/replica.go Replica.Run":                    "the member Lease is renewed, and Leases are watched, beside decisions: Run",
+	"internal/engine/flow/run.go run.hire":                   "a worker calls the handler while something waits: run.wait",
+	"internal/engine/flow/run.go run.deliverHere":            "the reflector runs beside an ordinary handler, which has Run's goroutine: run.wait",
+	"internal/engine/flow/run.go run.help":                   "checkpoints are saved, and audits and redeliveries run, beside the reflector: run.wait",
+	"internal/edge/fanout/hub.go Hub.startLocked":            "a shared watch is read once for all its taps: Hub.Wait",
+	"internal/edge/userqueue/controller.go Controller.retry": "what failed is tried again beside the queue: Run",
+	"internal/edge/userqueue/controller.go Controller.Run":   "retries, the reflector and the end of the queue run side by side: Run",
+	"objectcache/audit.go Informer.auditBeside":              "audits run beside the reading: the returned function",
+	"objectcache/changelog.go changelog.run":                 "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
+	"objectcache/saved.go Informer.saveBeside":               "snapshots are saved beside the reading: Informer.resume",
+	"shared.go SharedResourceVersionInformer.begin":          "the informer is synced when its first handlers are: RunWithContext",
+	"shared.go SharedResourceVersionInformer.startLocked":    "each handler has an informer: RunWithContext",
+	"internal/engine/source/foreign.go foreignCall.do":       "a call may ignore its context, and is left behind then: do",
+	"internal/engine/source/stream.go Source.open":           "a request takes a deep stack, which a watch would keep for hours: open",
+	"internal/engine/follower/resync.go resync.start":        "a resync must not wait for the next event: resync.close",
 }
 
 // inlined are the functions that the compiler must not inline, and why.
 var inlined = map[string]string{
-	"internal/follower/watching.go watching.receive":   "its variables would stay on the stack of an idle watch",
-	"internal/keytable/load.go Loader.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
-	"internal/keytable/visit.go Table.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
-	"internal/keytable/visit.go Table.touchStemOf":     "it brings memory that is used later; inlined, its result is unused and it goes",
-	"internal/server/unzip.go Zipped.GoOn":             "its variables would stay on the stack of an idle watch",
-	"internal/server/unzip.go Zipped.BeginWait":        "its variables would stay on the stack of an idle watch",
-	"internal/source/stream.go stream.reading":         "its variables would stay on the stack of an idle watch",
-	"internal/source/stream.go stream.returned":        "its variables would stay on the stack of an idle watch",
-	"internal/source/stream.go stream.beginWait":       "its variables would stay on the stack of an idle watch",
-	"internal/follower/follower.go Follower.goOnAfter": "its variables would stay on the stack of an idle watch",
-	"internal/wire/window.go window.took":              "its variables would stay on the stack of an idle watch",
+	"internal/engine/follower/watching.go watching.receive":   "its variables would stay on the stack of an idle watch",
+	"internal/leaf/keytable/load.go Loader.touch":             "its loop brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/leaf/keytable/visit.go Table.touch":             "its loop brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/leaf/keytable/visit.go Table.touchStemOf":       "it brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/engine/server/unzip.go Zipped.GoOn":             "its variables would stay on the stack of an idle watch",
+	"internal/engine/server/unzip.go Zipped.BeginWait":        "its variables would stay on the stack of an idle watch",
+	"internal/engine/source/stream.go stream.reading":         "its variables would stay on the stack of an idle watch",
+	"internal/engine/source/stream.go stream.returned":        "its variables would stay on the stack of an idle watch",
+	"internal/engine/source/stream.go stream.beginWait":       "its variables would stay on the stack of an idle watch",
+	"internal/engine/follower/follower.go Follower.goOnAfter": "its variables would stay on the stack of an idle watch",
+	"internal/leaf/wire/window.go window.took":                "its variables would stay on the stack of an idle watch",
 }
 
 func TestGoroutinesAndInliningHaveReasons(t *testing.T) {
@@ -249,6 +377,18 @@ func packages(t *testing.T) (dirs []string) {
 	})
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
+	return dirs
+}
+
+// imports are the directories of our packages that a package imports, without those of its tests.
+func imports(t *testing.T, dir string) (dirs []string) {
+	p, err := build.ImportDir(dir, 0)
+	require.NoError(t, err)
+	for _, imported := range p.Imports {
+		if of, ours := strings.CutPrefix(imported, module); ours {
+			dirs = append(dirs, path.Clean("."+of))
+		}
+	}
 	return dirs
 }
 

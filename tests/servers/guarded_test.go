@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/selfsigned"
+	"github.com/rvinformer/informer/internal/testkit/selfsigned"
 	"github.com/rvinformer/informer/tests/harness"
 )
 

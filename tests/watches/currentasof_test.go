@@ -16,7 +16,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/leaf/rv"
 	"github.com/rvinformer/informer/objectcache"
 	"github.com/rvinformer/informer/tests/harness"
 )

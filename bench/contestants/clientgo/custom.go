@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 // custom has custom resources of a Go type, as generated clients follow them.

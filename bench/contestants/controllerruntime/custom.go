@@ -13,7 +13,7 @@ import (
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 // custom has a cache of custom resources of a Go type, and a handler.

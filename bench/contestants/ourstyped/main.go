@@ -10,7 +10,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/bench/ours"
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 func main() {

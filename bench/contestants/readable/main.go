@@ -18,7 +18,7 @@ import (
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/testkit/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 

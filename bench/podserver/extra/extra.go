@@ -20,7 +20,7 @@ const (
 )
 
 // SampleSeed is that of the cluster whose objects a podserver with Options.Samples has (package
-// internal/samples).
+// internal/testkit/samples).
 const SampleSeed = 1
 
 // The paths of the controls of servers, which are in one process. Each answers with Usage, as POST.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
-	format "github.com/rvinformer/informer/internal/checkpoint"
+	format "github.com/rvinformer/informer/internal/leaf/checkpoint"
 )
 
 // lastWrite is how long after the end of a run its last checkpoint may take.
