@@ -58,6 +58,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/edge/audit"
 	"github.com/rvinformer/informer/internal/edge/auditor"
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/engine/flow"
@@ -465,7 +466,10 @@ func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) 
 
 func (i *resourceVersionInformer) auditor() auditor.Auditor {
 	r := i.reflector
-	return auditor.Auditor{Setup: &r.setup, PageSize: r.WatchListPageSize, Patience: source.Patience(r.StallTimeout), Informer: i.flow.Audited}
+	return auditor.Auditor{
+		Setup: &r.setup, PageSize: r.WatchListPageSize, Patience: source.Patience(r.StallTimeout),
+		Informer: func() (audit.Informer, error) { return i.flow.Running() },
+	}
 }
 
 // Redeliver delivers objects once more.

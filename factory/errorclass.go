@@ -2,7 +2,7 @@ package factory
 
 import (
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // ErrorClass is what kind of failure an error is. A Condition is made of the same classes.
@@ -22,4 +22,4 @@ const (
 )
 
 // ClassOf returns the class of an error.
-func ClassOf(err error) ErrorClass { return report.ClassOf(err) }
+func ClassOf(err error) ErrorClass { return failure.ClassOf(err) }

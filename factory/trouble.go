@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/redact"
 )
 
@@ -50,7 +50,7 @@ type failing struct {
 
 func (t *trouble) note(err error, version string) {
 	err = redact.Error(err)
-	reason, now := report.ReasonOf(err), time.Now()
+	reason, now := failure.ReasonOf(err), time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	over := t.err == nil || t.version != version

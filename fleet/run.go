@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // Run follows all units of the fleet, as clusters come and go, until ctx ends. It returns after the
@@ -268,7 +268,7 @@ func (f *Fleet) known(ctx context.Context, u Unit) (known []schema.GroupVersionR
 	if f.config.Known == nil {
 		return nil, nil
 	}
-	err = report.Guard(ctx, func(error) {}, func() error {
+	err = failure.Guard(ctx, func(error) {}, func() error {
 		known, err = f.config.Known(ctx, u)
 		return err
 	})

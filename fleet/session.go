@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 const (
@@ -113,7 +114,7 @@ func (o *outage) note(ctx context.Context, c *cluster, begun time.Time, pause ti
 		o.since = begun
 	}
 	if time.Since(o.since)+pause >= report.TellAfter {
-		c.troubles.begin(ctx, c.discoveryLabels().Path(), string(report.ReasonOf(err)), err.Error(), o.since)
+		c.troubles.begin(ctx, c.discoveryLabels().Path(), string(failure.ReasonOf(err)), err.Error(), o.since)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/metrics"
 	"github.com/rvinformer/informer/registry"
 	"github.com/rvinformer/informer/statuspage"
@@ -48,7 +48,7 @@ func (d discoverySource) Status() informer.Status {
 	s.Condition = informer.Condition{Reason: informer.ReasonCurrent, Since: now.Since}
 	switch wrong := firstError(now); {
 	case wrong != nil:
-		s.Condition.Reason, s.Condition.Message = report.ReasonOf(wrong), wrong.Error()
+		s.Condition.Reason, s.Condition.Message = failure.ReasonOf(wrong), wrong.Error()
 	case now.State == ClusterIdle:
 		s.Condition.Reason, s.Condition.Message = informer.ReasonNotStarted, "no unit of the cluster is followed here"
 	case now.State == ClusterDiscovering:

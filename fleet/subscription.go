@@ -10,7 +10,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // subscription is one resource that a unit follows, in one version after the other.
@@ -263,7 +263,7 @@ func (r *run) logConfigure(was, is *subscription) {
 // the subscription.
 func (r *run) configure(ctx context.Context, sub *subscription) (config informer.InformerConfig, err error) {
 	f, c := r.cluster.fleet, r.cluster
-	err = report.Guard(ctx, func(error) {}, func() error {
+	err = failure.Guard(ctx, func(error) {}, func() error {
 		config, err = f.config.Configure(ctx, sub.target)
 		return err
 	})

@@ -18,7 +18,6 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/edge/report"
-	"github.com/rvinformer/informer/internal/edge/waiting"
 	"github.com/rvinformer/informer/internal/engine/follower"
 	"github.com/rvinformer/informer/internal/engine/intake"
 	"github.com/rvinformer/informer/internal/engine/keeper"
@@ -26,6 +25,7 @@ import (
 	"github.com/rvinformer/informer/internal/engine/server"
 	"github.com/rvinformer/informer/internal/leaf/budget"
 	"github.com/rvinformer/informer/internal/leaf/moment"
+	"github.com/rvinformer/informer/internal/leaf/waiting"
 )
 
 // Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/follower"
 	"github.com/rvinformer/informer/internal/engine/keeper"
 	"github.com/rvinformer/informer/internal/engine/server"
 	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/gotype"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 	"github.com/rvinformer/informer/internal/leaf/moment"
@@ -177,7 +177,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.Payl
 	defer c.reportFailures()
 	c.changelog.applying.Lock()
 	defer c.changelog.applying.Unlock()
-	err := report.Guard(ctx, c.setup.Report.NoteFailure, func() error { return c.store.restore(from) })
+	err := failure.Guard(ctx, c.setup.Report.NoteFailure, func() error { return c.store.restore(from) })
 	if err != nil && from.Err() == nil {
 		return fmt.Errorf("%w: %w", keeper.ErrUnfit, err)
 	}

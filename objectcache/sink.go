@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/intake"
 	"github.com/rvinformer/informer/internal/engine/object"
 	"github.com/rvinformer/informer/internal/engine/recency"
 	"github.com/rvinformer/informer/internal/engine/sink"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 	"github.com/rvinformer/informer/internal/leaf/rv"
@@ -211,7 +211,7 @@ func (s *storeSink) encodeRefined(v keytable.Version, kind metav1.TypeMeta, refi
 func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 	i := s.informer
 	defer i.reportFailures()
-	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
+	err := failure.Guard(ctx, i.setup.Report.NoteFailure, func() error {
 		if s.reading != nil {
 			s.reading.put(e)
 			return nil
@@ -373,7 +373,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 	}
 	i := g.informer
 	initial := !i.HasSynced()
-	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
+	err := failure.Guard(ctx, i.setup.Report.NoteFailure, func() error {
 		i.changelog.applying.Lock()
 		defer i.changelog.applying.Unlock()
 		added, at := &batch{initial: initial, order: byBirth}, moment.Now()

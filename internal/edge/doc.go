@@ -1,8 +1,7 @@
 // Package edge is a directory: its packages are what hangs on the engine. Each is read, and changed,
 // alone; an informer follows its resource without them.
 //
-//   - report is what people are told: errors, the condition, counts, the log, and what Status shows.
-//   - waiting has the callers of WaitUntil.
+//   - report is what people are told: the condition, counts, the log, and what Status shows.
 //   - audit compares what is acknowledged with the server's objects; auditor does it for one informer.
 //   - redelivery delivers objects again, from a list beside the watch.
 //   - fanout lets several handlers read one list and one watch, each at its own pace.

@@ -14,6 +14,8 @@
 //   - protoobject, jsonmap and typedjson decode objects; intern shares the strings of siblings.
 //   - prune and field drop and find fields in encoded objects; fieldpath and gotype are the names of
 //     these.
+//   - failure says whose an error is, and of which class.
+//   - waiting is the line of those that wait for a resource version.
 //   - claims, backoff, moment, histogram and redact are each a page long.
 //
 // A leaf imports other leaves and package api, and nothing else of this module.

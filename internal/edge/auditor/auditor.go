@@ -49,10 +49,10 @@ func (a Auditor) audit(ctx context.Context, opts api.AuditOptions, over func(aud
 	case !a.Setup.Report.BeginAudit():
 		return r, a.wrap(api.ErrAuditRunning)
 	}
-	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
+	server := metadata{source.NewMetadata(a.Setup.Resource, a.Setup.Shard, a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)}
 	informer, err := a.Informer()
 	if err == nil {
-		r, err = audit.Run(ctx, audit.Options{Informer: informer, Server: over(metadata), BytesPerSecond: rate(opts), Repair: opts.Repair})
+		r, err = audit.Run(ctx, audit.Options{Informer: informer, Server: over(server), BytesPerSecond: rate(opts), Repair: opts.Repair})
 	}
 	err = a.wrap(err)
 	a.Setup.Report.EndAudit(r, err)

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 )
 
@@ -195,7 +197,7 @@ func (s *observations) failed(err error, now moment.Moment) {
 		return
 	}
 	began := now
-	switch reason := ReasonOf(err); reason {
+	switch reason := failure.ReasonOf(err); reason {
 	case "":
 	case api.ReasonExpiredLoop:
 		s.expired(err.Error(), now)
@@ -320,3 +322,12 @@ func megabytes(bytes float64) string { return fmt.Sprintf("%.1f MB", bytes/1e6) 
 func ofCheckpoint(a *incidents) *incident  { return &a.checkpoint }
 func ofWatches(a *incidents) *incident     { return &a.unwatchable }
 func ofUndecodable(a *incidents) *incident { return &a.undecodable }
+
+// silenceOf is how long a server was silent, if err is a *StallError.
+func silenceOf(err error) time.Duration {
+	var stall *api.StallError
+	if errors.As(err, &stall) {
+		return stall.Silence
+	}
+	return 0
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 	"github.com/rvinformer/informer/internal/leaf/redact"
 )
@@ -263,7 +264,7 @@ func (p *Progress) NoteFailure(err error) { p.noteFailure(redact.Error(err), fal
 func (p *Progress) NoteServerAway(err error) { p.noteFailure(redact.Error(err), true) }
 
 func (p *Progress) noteFailure(err error, away bool) {
-	if isExcused(err) {
+	if failure.IsExcused(err) {
 		return
 	}
 	p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/api"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 )
 
@@ -132,7 +133,7 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 		meet() // not delivered yet
 		d.is.Synced = true
 		meet() // UndecodableObjects
-		r.Fail(NotWatchable(status(405)))
+		r.Fail(failure.NotWatchable(status(405)))
 		r.BeginGeneration()
 		r.EndGeneration()
 		meet() // NotWatchable

@@ -16,6 +16,7 @@ import (
 	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/object"
 	"github.com/rvinformer/informer/internal/engine/sink"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // Options configure a Controller. All but Retry are required.
@@ -121,7 +122,7 @@ func (c *Controller) popAll(ctx context.Context) {
 // call processes one pop.
 func (c *Controller) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
 	fail := func(err error) { c.Report.FailHandling(&api.ProcessError{Key: popKey(obj), Err: err}) }
-	err := report.Guard(ctx, fail, func() error { return c.Process(obj, isInInitialList) })
+	err := failure.Guard(ctx, fail, func() error { return c.Process(obj, isInInitialList) })
 	if err != nil {
 		fail(err)
 		return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // Blame is whom an error of a BatchHandler is about.
@@ -48,7 +48,7 @@ func Of(err error, events int) (whom Blame, failed []api.FailedEvent, _ error) {
 	switch {
 	case errors.As(err, &joined):
 		return Unknown, nil, fmt.Errorf("FailedEvents are joined with other errors, so that no event is acknowledged: %w", err)
-	case report.IsPanic(err):
+	case failure.IsPanic(err):
 		return Panicked, nil, err
 	default:
 		return Unknown, nil, err

@@ -21,11 +21,11 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/edge/waiting"
 	"github.com/rvinformer/informer/internal/engine/recency"
 	"github.com/rvinformer/informer/internal/leaf/budget"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 	"github.com/rvinformer/informer/internal/leaf/moment"
+	"github.com/rvinformer/informer/internal/leaf/waiting"
 )
 
 // Known is what the consumer has acknowledged. The queue calls it while it

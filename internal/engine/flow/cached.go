@@ -11,6 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/engine/known"
 	"github.com/rvinformer/informer/internal/leaf/claims"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // cached is what a flow into a store of whole objects does with them.
@@ -60,7 +61,7 @@ func (c cached) apply(d deltaqueue.Delta, isInInitialList bool) error {
 	old, exists, err := c.store.GetByKey(d.Key)
 	switch {
 	case err != nil:
-		return report.OfStore("GetByKey", d.Key, err)
+		return failure.OfStore("GetByKey", d.Key, err)
 	case d.Type == cache.Deleted && !exists:
 		return nil
 	case d.FinalStateUnknown():
@@ -74,7 +75,7 @@ func (c cached) apply(d deltaqueue.Delta, isInInitialList bool) error {
 		return c.add(d, isInInitialList)
 	case exists:
 		if err := c.store.Update(d.Object); err != nil {
-			return report.OfStore("Update", d.Key, err)
+			return failure.OfStore("Update", d.Key, err)
 		}
 		c.handler.OnUpdate(old, d.Object)
 		return nil
@@ -85,7 +86,7 @@ func (c cached) apply(d deltaqueue.Delta, isInInitialList bool) error {
 
 func (c cached) add(d deltaqueue.Delta, isInInitialList bool) error {
 	if err := c.store.Add(d.Object); err != nil {
-		return report.OfStore("Add", d.Key, err)
+		return failure.OfStore("Add", d.Key, err)
 	}
 	c.handler.OnAdd(d.Object, isInInitialList)
 	return nil
@@ -99,7 +100,7 @@ func (c cached) delete(obj interface{}) error {
 		stored = tombstone.Obj
 	}
 	if err := c.store.Delete(stored); err != nil {
-		return report.OfStore("Delete", "", err)
+		return failure.OfStore("Delete", "", err)
 	}
 	c.handler.OnDelete(obj)
 	return nil

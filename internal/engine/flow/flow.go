@@ -15,7 +15,6 @@ import (
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/edge/report"
-	"github.com/rvinformer/informer/internal/edge/waiting"
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/engine/follower"
 	"github.com/rvinformer/informer/internal/engine/intake"
@@ -26,6 +25,7 @@ import (
 	"github.com/rvinformer/informer/internal/leaf/budget"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 	"github.com/rvinformer/informer/internal/leaf/rv"
+	"github.com/rvinformer/informer/internal/leaf/waiting"
 )
 
 // Options configure a Flow.

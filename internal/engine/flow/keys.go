@@ -7,6 +7,7 @@ import (
 	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // Keys consumes key by key.
@@ -48,7 +49,7 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 		}
 		call = f.Report.BeginCall()
 	}
-	err := report.Guard(ctx, fail, func() error { return k.Process(e, deltas) })
+	err := failure.Guard(ctx, fail, func() error { return k.Process(e, deltas) })
 	call.End()
 	if err != nil {
 		k.failed(ctx, f, queue, entries, err, fail)

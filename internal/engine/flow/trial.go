@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/blame"
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // trial is one attempt to have a batch taken in: one call of the handler, or several with parts of
@@ -178,7 +178,7 @@ func (t *trial) hand(ctx context.Context, part []Sent) error {
 	}()
 	call := t.flow.Report.BeginCall()
 	t.flow.Report.CountBatch(len(part))
-	err := report.Guard(ctx, func(err error) { t.report(part, err) }, func() error { return t.handle(ctx, part) })
+	err := failure.Guard(ctx, func(err error) { t.report(part, err) }, func() error { return t.handle(ctx, part) })
 	call.End()
 	returned = true
 	return err

@@ -126,12 +126,12 @@ func (f *Follower) ask(ctx context.Context, q server.Inquiry) (server.Answer, er
 	case known == "" || a.Cluster == known:
 		f.Cluster.Learn(a.Cluster)
 	case a.Cluster != "":
-		f.Cluster.Replace(a.Cluster, &f.Report.Gaps)
+		f.Cluster.Replace(a.Cluster, f.Report.Gaps.Add)
 		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", server.ErrClusterReplaced, a.Cluster, known)
 	}
 	if a.Identity == server.Doubtful || a.Identity == server.Another {
 		// What it is the list will show; until then, no known UID is its own.
-		f.Cluster.Replace(a.Cluster, &f.Report.Gaps)
+		f.Cluster.Replace(a.Cluster, f.Report.Gaps.Add)
 	}
 	if err != nil {
 		err = fmt.Errorf("whether the server was restored: %w", err)

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/listwatch"
 	"github.com/rvinformer/informer/internal/engine/object"
 	"github.com/rvinformer/informer/internal/engine/sink"
 	"github.com/rvinformer/informer/internal/engine/source"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 	"github.com/rvinformer/informer/internal/leaf/wire"
 )
@@ -122,7 +122,7 @@ func (w *watching) conclude(err error) error {
 		return nil // the version before was asked for to be careful
 	}
 	if w.next.Polls {
-		return report.NotWatchable(err)
+		return failure.NotWatchable(err)
 	}
 	return err
 }
@@ -210,7 +210,7 @@ func (w *watching) handle(ctx context.Context, c *source.Change, err error) (ove
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	case failed != nil:
 		return w.end(listwatch.Outcome{Kind: listwatch.Failed}, failed)
-	case resyncing && report.IsStall(err): // a slow store is not the server's silence
+	case resyncing && failure.IsStall(err): // a slow store is not the server's silence
 		return false, nil
 	case err != nil:
 		return w.end(w.ended(err))

@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/engine/known"
 	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 	"github.com/rvinformer/informer/internal/leaf/objectsize"
 	"github.com/rvinformer/informer/internal/leaf/prune"
@@ -113,11 +114,11 @@ func (i *Intake) inform(change cache.DeltaType, key string, obj interface{}) {
 	var err error
 	switch change {
 	case cache.Added:
-		err = report.OfStore("Add", key, i.Extra.Add(obj))
+		err = failure.OfStore("Add", key, i.Extra.Add(obj))
 	case cache.Deleted:
-		err = report.OfStore("Delete", key, i.Extra.Delete(obj))
+		err = failure.OfStore("Delete", key, i.Extra.Delete(obj))
 	default:
-		err = report.OfStore("Update", key, i.Extra.Update(obj))
+		err = failure.OfStore("Update", key, i.Extra.Update(obj))
 	}
 	if err != nil {
 		i.Report.Fail(err)

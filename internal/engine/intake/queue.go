@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/deltaqueue"
 	"github.com/rvinformer/informer/internal/engine/object"
 	"github.com/rvinformer/informer/internal/engine/sink"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 )
@@ -85,7 +85,7 @@ func (s queueSink) Resync(ctx context.Context) error {
 	for _, obj := range s.Stored() {
 		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
-			s.Report.Fail(report.OfStore("List", "", err))
+			s.Report.Fail(failure.OfStore("List", "", err))
 			continue
 		}
 		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj, Arrived: at}); err != nil {

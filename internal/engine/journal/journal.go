@@ -14,8 +14,8 @@ import (
 	"sync"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
@@ -224,7 +224,7 @@ func (j *Journal) appendRecords(ctx context.Context) error {
 	returned = true
 	if err != nil {
 		j.Stop()
-		return report.OfStore("CheckpointStore.Append", "", err)
+		return failure.OfStore("CheckpointStore.Append", "", err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
@@ -65,7 +65,7 @@ func (j *Journal) Commit(ctx context.Context, resume, redelivery string) error {
 	if err := j.appendResume(ctx, resume, redelivery); err != nil {
 		return err
 	}
-	return report.OfStore("CheckpointStore.Sync", "", j.store.Sync(ctx))
+	return failure.OfStore("CheckpointStore.Sync", "", j.store.Sync(ctx))
 }
 
 func (j *Journal) appendResume(ctx context.Context, resume, redelivery string) error {

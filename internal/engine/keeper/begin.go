@@ -68,7 +68,7 @@ func (k *Keeper) isAsLeft(ctx context.Context, last string) (asLeft bool, err er
 // goOn returns the resource version from which a later run of the informer can go on.
 func (k *Keeper) goOn(before checkpoint.Source, acknowledged string) (resume string) {
 	if err := k.subject.source.Check(before); err != nil { // there is another cluster at the same address
-		k.Cluster.Replace(k.subject.source.Cluster, &k.Report.Gaps)
+		k.Cluster.Replace(k.subject.source.Cluster, k.Report.Gaps.Add)
 		k.Report.Fail(err)
 	}
 	k.Cluster.Learn(k.subject.source.Cluster)

@@ -1,6 +1,6 @@
 package keeper
 
-import "github.com/rvinformer/informer/internal/edge/report"
+import "github.com/rvinformer/informer/internal/leaf/failure"
 
 // phase is how far a run has come with its store.
 type phase int
@@ -32,7 +32,7 @@ func (h *hold) lock(store Store) error {
 	}
 	unlock, err := locker.Lock()
 	if err != nil {
-		return report.OfStore("CheckpointStore.Lock", "", err)
+		return failure.OfStore("CheckpointStore.Lock", "", err)
 	}
 	h.unlock = unlock
 	return nil
@@ -45,5 +45,5 @@ func (h *hold) release() error {
 	}
 	err := h.unlock()
 	h.unlock = nil
-	return report.OfStore("CheckpointStore.Unlock", "", err)
+	return failure.OfStore("CheckpointStore.Unlock", "", err)
 }

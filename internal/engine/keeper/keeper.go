@@ -22,6 +22,7 @@ import (
 	"github.com/rvinformer/informer/internal/engine/known"
 	"github.com/rvinformer/informer/internal/engine/recency"
 	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 const (
@@ -182,7 +183,7 @@ func (k *Keeper) claimEmpty(ctx context.Context) error {
 		k.hold.loaded, k.hold.phase = true, owns
 		return nil
 	case err != nil:
-		return report.OfStore("CheckpointStore.Load", "", err)
+		return failure.OfStore("CheckpointStore.Load", "", err)
 	}
 	k.close(from)
 	return nil

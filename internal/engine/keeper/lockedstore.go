@@ -12,12 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/listwatch"
 	"github.com/rvinformer/informer/internal/engine/object"
 	"github.com/rvinformer/informer/internal/engine/server"
 	"github.com/rvinformer/informer/internal/leaf/backoff"
 	"github.com/rvinformer/informer/internal/leaf/checkpoint"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
@@ -264,12 +264,12 @@ func (s *lockedStore) read(ctx context.Context, decode func(from io.Reader) erro
 		return nil
 	}
 	if err != nil {
-		return report.OfStore("CheckpointStore.Load", "", err)
+		return failure.OfStore("CheckpointStore.Load", "", err)
 	}
 	defer s.close(from)
 	err = decode(from)
 	if wrong := new(api.CheckpointError); errors.As(err, &wrong) && !isAny(err, wrongContent...) {
-		return report.OfStore("CheckpointStore.Load", "", err)
+		return failure.OfStore("CheckpointStore.Load", "", err)
 	}
 	return err
 }
@@ -307,7 +307,7 @@ func nameOf(store Store) string {
 // close reports the error of a store after everything was read.
 func (s *lockedStore) close(from io.Closer) {
 	if err := from.Close(); err != nil {
-		s.Report.Fail(report.OfStore("CheckpointStore.Load", "", err))
+		s.Report.Fail(failure.OfStore("CheckpointStore.Load", "", err))
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/leaf/backoff"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // unmovedIntervals is how many intervals content stays as it is if only the resource version has
@@ -115,7 +115,7 @@ func (s *lockedStore) write(ctx context.Context, content func(w io.Writer) (poin
 	})
 	if err != nil {
 		revert()
-		return report.OfStore("CheckpointStore.Save", "", err)
+		return failure.OfStore("CheckpointStore.Save", "", err)
 	}
 	s.noteSaved(p, began)
 	return nil

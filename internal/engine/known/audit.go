@@ -1,11 +1,6 @@
 package known
 
-import (
-	"github.com/rvinformer/informer/internal/edge/audit"
-	"github.com/rvinformer/informer/internal/leaf/keytable"
-)
-
-var _ audit.Copy = (*Versions)(nil)
+import "github.com/rvinformer/informer/internal/leaf/keytable"
 
 // Compare compares a version, which may be lent, with that of a key.
 func (v *Versions) Compare(key string, version keytable.Version) keytable.Comparison {

@@ -2,8 +2,6 @@ package known
 
 import (
 	"sync"
-
-	"github.com/rvinformer/informer/internal/edge/report"
 )
 
 // Cluster is the identity of the cluster that the known objects are of: the UID of its namespace
@@ -46,10 +44,10 @@ func (c *Cluster) Learn(uid string) {
 }
 
 // Replace notes that the server is of another cluster than the known objects, whose UID is empty
-// if it is not known. That is a gap, which is counted first: a caller that reads the new UID finds
-// it counted.
-func (c *Cluster) Replace(uid string, gaps *report.Gaps) {
-	gaps.Add()
+// if it is not known. That is a gap, which countGap counts first: a caller that reads the new UID
+// finds it counted.
+func (c *Cluster) Replace(uid string, countGap func()) {
+	countGap()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uid = uid

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // Kind names what came of a request.
@@ -106,7 +106,7 @@ func Down(err error) bool {
 	if !errors.As(err, &answer) {
 		return true
 	}
-	return report.CannotServe(answer.Status().Code) && !isTooLarge(err)
+	return failure.CannotServe(answer.Status().Code) && !isTooLarge(err)
 }
 
 // ClassifyStream names the error err that a watch sent as an event.
@@ -132,13 +132,13 @@ func ClassifyWatch(err error) Kind {
 	if kind != Failed || RetryAfter(err) > 0 {
 		return kind
 	}
-	switch report.ClassOf(err) {
+	switch failure.ClassOf(err) {
 	case api.ErrorUnreachable, api.ErrorUnauthorized, api.ErrorThrottled:
 		return Failed
 	}
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
-		if code := answer.Status().Code; code == http.StatusRequestTimeout || report.CannotServe(code) {
+		if code := answer.Status().Code; code == http.StatusRequestTimeout || failure.CannotServe(code) {
 			return Failed
 		}
 	}
@@ -154,7 +154,7 @@ func ClassifyWatchList(err error) Kind {
 		return kind
 	}
 	switch code := answer.Status().Code; {
-	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, report.CannotServe(code):
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, failure.CannotServe(code):
 		return Failed
 	default:
 		return NoWatchList

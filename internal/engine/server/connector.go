@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // connector lets one request connect before the others. The informers of a server start together,
@@ -171,7 +171,7 @@ func (c *connector) finish(first *attempt, request *http.Request, err error) (ha
 		return true
 	}
 	hadConnection = first.stage == connected || first.stage == relinked
-	if !hadConnection && request.Context().Err() == nil && report.ClassOf(err) != api.ErrorUnauthorized {
+	if !hadConnection && request.Context().Err() == nil && failure.ClassOf(err) != api.ErrorUnauthorized {
 		c.presence.failed(err) // before others are let go
 	}
 	c.end(first, failed)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/listwatch"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // askPatience is how long the answer to a question may take, the connection included.
@@ -27,7 +27,7 @@ func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, no
 	answered := errors.As(err, &answer)
 	switch {
 	case err == nil, listwatch.RetryAfter(err) > 0, !listwatch.Down(err),
-		!answered && report.ClassOf(err) != api.ErrorUnreachable:
+		!answered && failure.ClassOf(err) != api.ErrorUnreachable:
 		return sleep(ctx, pause, false) // the server is there
 	}
 	return (&waiter{presence: r.server.presence, pause: pause, answered: answered, ask: r.server.ask, note: note}).await(ctx)
@@ -55,7 +55,7 @@ func (s *Server) ask(ctx context.Context) {
 	err = e.withDelay(err)
 	var answer apierrors.APIStatus
 	switch {
-	case ctx.Err() != nil, !sent, report.ClassOf(err) == api.ErrorUnauthorized: // nothing was learnt
+	case ctx.Err() != nil, !sent, failure.ClassOf(err) == api.ErrorUnauthorized: // nothing was learnt
 	case !errors.As(err, &answer):
 		s.presence.unanswered(ctx, ExplainConnection(err), e.symptom, 0)
 	case !isAnswer(int(answer.Status().Code)):
@@ -67,4 +67,4 @@ var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
 
 // isAnswer reports whether an answer with a status code comes from the server itself. A load
 // balancer whose servers are away answers too.
-func isAnswer(code int) bool { return !report.CannotServe(int32(code)) }
+func isAnswer(code int) bool { return !failure.CannotServe(int32(code)) }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
@@ -68,7 +68,7 @@ func (g *gathered) End(_ context.Context, resourceVersion string, complete bool)
 		}
 		g.keepStored(holder, complete)
 	}
-	return report.OfStore("Replace", "", g.store.Replace(g.objects, resourceVersion))
+	return failure.OfStore("Replace", "", g.store.Replace(g.objects, resourceVersion))
 }
 
 // keepStored adds what the store has of the objects that could not be read or, if the list is not
@@ -86,7 +86,7 @@ func (g *gathered) keepStored(store holder, complete bool) {
 func (g *gathered) addAll() error {
 	for _, obj := range g.objects {
 		if err := g.store.Add(obj); err != nil {
-			return report.OfStore("Add", "", err)
+			return failure.OfStore("Add", "", err)
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func (g *streamed) Show(_ context.Context, it object.Item) error {
 		return Twice(it, shown)
 	}
 	g.shown[it.Key] = it.Version.UID
-	return report.OfStore("Add", it.Key, g.store.Add(it.Object))
+	return failure.OfStore("Add", it.Key, g.store.Add(it.Object))
 }
 
 func (g *streamed) Keep(key string) { g.shown[key] = "" }
@@ -148,13 +148,13 @@ func (g *streamed) sweep() error {
 	for _, obj := range g.store.List() {
 		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
-			return report.OfStore("List", "", err)
+			return failure.OfStore("List", "", err)
 		}
 		if uid, ok := g.shown[key]; ok && version.SameObject(keytable.Version{UID: uid}) {
 			continue
 		}
 		if err := g.store.Delete(obj); err != nil {
-			return report.OfStore("Delete", key, err)
+			return failure.OfStore("Delete", key, err)
 		}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/object"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 )
 
 // Store is a cache.ReflectorStore as a Sink.
@@ -63,11 +63,11 @@ func (s Store) Put(_ context.Context, event watch.EventType, it object.Item) (Ve
 		if s.has(it) {
 			verdict = TakenAgain
 		}
-		return verdict, report.OfStore("Add", it.Key, s.Into.Add(it.Object))
+		return verdict, failure.OfStore("Add", it.Key, s.Into.Add(it.Object))
 	case watch.Modified:
-		return Taken, report.OfStore("Update", it.Key, s.Into.Update(it.Object))
+		return Taken, failure.OfStore("Update", it.Key, s.Into.Update(it.Object))
 	default:
-		return Taken, report.OfStore("Delete", it.Key, s.Into.Delete(it.Object))
+		return Taken, failure.OfStore("Delete", it.Key, s.Into.Delete(it.Object))
 	}
 }
 
@@ -95,7 +95,7 @@ func (s Store) Observed(p Progress) error {
 	}
 	switch store := s.Into.(type) {
 	case cache.ReflectorBookmarkStore:
-		return report.OfStore("Bookmark", "", store.Bookmark(p.ResourceVersion))
+		return failure.OfStore("Bookmark", "", store.Bookmark(p.ResourceVersion))
 	case cache.Store: // whose Bookmark returns nothing
 		store.Bookmark(p.ResourceVersion)
 	}
@@ -104,7 +104,7 @@ func (s Store) Observed(p Progress) error {
 
 // Resync has the store repeat what it has.
 func (s Store) Resync(context.Context) error {
-	return report.OfStore("Resync", "", s.Into.Resync())
+	return failure.OfStore("Resync", "", s.Into.Resync())
 }
 
 // arriving hands a generation on to a store that takes it as it arrives.
@@ -115,7 +115,7 @@ func (g arriving) Show(ctx context.Context, it object.Item) error {
 	if err != nil {
 		return err
 	}
-	return report.OfStore("Item", it.Key, g.store.Item(ctx, it.Object))
+	return failure.OfStore("Item", it.Key, g.store.Item(ctx, it.Object))
 }
 
 func (g arriving) Keep(key string) { g.store.Skipped(key) }
@@ -127,7 +127,7 @@ func (g arriving) End(ctx context.Context, resourceVersion string, complete bool
 	if !complete {
 		g.store.Skipped("")
 	}
-	return report.OfStore("End", "", g.store.End(ctx, resourceVersion))
+	return failure.OfStore("End", "", g.store.End(ctx, resourceVersion))
 }
 
 func (g arriving) Abandon() { g.store.Abandon() }

@@ -6,11 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/audit"
 	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/listwatch"
 	"github.com/rvinformer/informer/internal/engine/object"
 	"github.com/rvinformer/informer/internal/engine/server"
+	"github.com/rvinformer/informer/internal/leaf/keytable"
 )
 
 // maxMetadataRetries is how often a page of metadata is asked for again if the server says when.
@@ -28,8 +28,6 @@ type Metadata struct {
 	shard    api.Shard
 	all      *Source
 }
-
-var _ audit.Server = (*Metadata)(nil)
 
 // NewMetadata returns the metadata of a shard of a resource. Learnt is what other Sources have
 // learnt of its lists, and fail is called with errors that no call returns.
@@ -53,24 +51,33 @@ func (m *Metadata) of(resource *server.Resource) *Source {
 	})
 }
 
-// Page implements audit.Server.
-func (m *Metadata) Page(ctx context.Context, token string, each func(audit.Item)) (audit.Page, error) {
+// MetadataItem is what a list of metadata shows of an object. It is lent for the call that has it.
+type MetadataItem struct {
+	Key     string
+	Version keytable.Version
+	// Bytes are how long it was on the wire.
+	Bytes int
+	// Unreadable tells that the object is there, and could not be read.
+	Unreadable bool
+}
+
+// Page reads a page; an empty token is that of the first one.
+func (m *Metadata) Page(ctx context.Context, token string, each func(MetadataItem)) (Page, error) {
 	return m.page(ctx, m.all, metav1.ListOptions{Limit: m.pageSize, Continue: token}, each)
 }
 
-// Ask implements audit.Server.
-func (m *Metadata) Ask(ctx context.Context, key string, each func(audit.Item)) (audit.Page, error) {
+// Ask asks for one object.
+func (m *Metadata) Ask(ctx context.Context, key string, each func(MetadataItem)) (Page, error) {
 	return m.page(ctx, m.of(m.resource.Only(key)), metav1.ListOptions{}, each)
 }
 
-func (m *Metadata) page(ctx context.Context, from *Source, opts metav1.ListOptions, each func(audit.Item)) (audit.Page, error) {
-	page, err := from.Page(ctx, opts, func(it object.Item, unreadable error) error {
-		item := audit.Item{Key: it.Key, Version: it.Version, Unreadable: unreadable != nil}
+func (m *Metadata) page(ctx context.Context, from *Source, opts metav1.ListOptions, each func(MetadataItem)) (Page, error) {
+	return from.Page(ctx, opts, func(it object.Item, unreadable error) error {
+		item := MetadataItem{Key: it.Key, Version: it.Version, Unreadable: unreadable != nil}
 		if it.Lent != nil {
 			item.Bytes = len(it.Lent.Item.Bytes)
 		}
 		each(item)
 		return ctx.Err()
 	})
-	return audit.Page{ResourceVersion: page.ResourceVersion, Continue: page.Continue}, err
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/report"
 	"github.com/rvinformer/informer/internal/engine/server"
 	"github.com/rvinformer/informer/internal/leaf/budget"
+	"github.com/rvinformer/informer/internal/leaf/failure"
 	"github.com/rvinformer/informer/internal/leaf/moment"
 	"github.com/rvinformer/informer/internal/leaf/redact"
 	"github.com/rvinformer/informer/internal/leaf/wire"
@@ -87,7 +87,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
 	opening.Go(func() {
-		err = report.Guard(b.ctx, s.Report.Fail, func() (err error) {
+		err = failure.Guard(b.ctx, s.Report.Fail, func() (err error) {
 			body, b.shard, err = s.request(b.ctx, opts, how)
 			return err
 		})
@@ -288,14 +288,14 @@ const heldUp = 5 * time.Second
 // ends an answer that is not read for long, and so may a proxy. A real outage shows with the next
 // request.
 func (b *stream) excuse(err error) error {
-	if report.ClassOf(err) != api.ErrorUnreachable || report.IsStall(err) {
+	if failure.ClassOf(err) != api.ErrorUnreachable || failure.IsStall(err) {
 		return err
 	}
 	switch {
 	case b.due != 0 && moment.Now() >= b.due-moment.Moment(overdue):
-		return report.Excused(err, "the watch was asked to last for no longer")
+		return failure.Excused(err, "the watch was asked to last for no longer")
 	case b.held >= heldUp:
-		return report.Excused(err, fmt.Sprintf("the reading was held up for %v", b.held.Round(time.Second)))
+		return failure.Excused(err, fmt.Sprintf("the reading was held up for %v", b.held.Round(time.Second)))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package report
+package failure
 
 import (
 	"context"

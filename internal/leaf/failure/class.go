@@ -1,4 +1,4 @@
-package report
+package failure
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +23,7 @@ func ClassOf(err error) api.ErrorClass {
 	switch {
 	case err == nil:
 		return api.NoError
-	case isConsumers(err) || isItems(err) || isCheckpoints(err) || isExcused(err):
+	case isConsumers(err) || isItems(err) || isCheckpoints(err) || IsExcused(err):
 		return api.ErrorOther
 	case errors.As(err, &status):
 		return classOfAnswer(err, status.Status().Code)
@@ -43,7 +42,7 @@ func ClassOf(err error) api.ErrorClass {
 func ReasonOf(err error) api.ConditionReason {
 	var refused *notWatchable
 	switch {
-	case isItems(err) || isCheckpoints(err) || isExcused(err):
+	case isItems(err) || isCheckpoints(err) || IsExcused(err):
 		return ""
 	case errors.As(err, &refused):
 		return api.ReasonNotWatchable
@@ -143,8 +142,8 @@ func isCheckpoints(err error) bool {
 	return errors.As(err, &unused) || errors.As(err, &store) && strings.HasPrefix(store.Op, checkpointOps)
 }
 
-// isExcused reports whether an error is one of Excused.
-func isExcused(err error) bool {
+// IsExcused reports whether an error is one of Excused.
+func IsExcused(err error) bool {
 	var end *excused
 	return errors.As(err, &end)
 }
@@ -187,13 +186,4 @@ func isHTTP2(err error) bool {
 func IsStall(err error) bool {
 	var stall *api.StallError
 	return errors.As(err, &stall)
-}
-
-// silenceOf is how long a server was silent, if err is a *StallError.
-func silenceOf(err error) time.Duration {
-	var stall *api.StallError
-	if errors.As(err, &stall) {
-		return stall.Silence
-	}
-	return 0
 }

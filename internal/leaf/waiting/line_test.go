@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rvinformer/informer/api"
-	"github.com/rvinformer/informer/internal/edge/waiting"
+	"github.com/rvinformer/informer/internal/leaf/waiting"
 )
 
 // caller is a call of Until.
@@ -122,7 +122,7 @@ func allEnd(r *rapid.T, waits []*caller, with error) []*caller {
 
 // BenchmarkReach measures what the callers that wait for newer versions cost an event.
 //
-//	go test -run - -bench Reach ./internal/edge/waiting
+//	go test -run - -bench Reach ./internal/leaf/waiting
 func BenchmarkReach(b *testing.B) {
 	for _, callers := range []int{1, 10_000} {
 		b.Run(strconv.Itoa(callers), func(b *testing.B) {
