@@ -2,6 +2,8 @@ package status_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 
@@ -65,6 +67,22 @@ func TestSlowWatchListThatHasLastedItsTimeIsNoOutage(t *testing.T) {
 		requireNoOutage(t, i, 62*time.Minute)
 		require.True(t, i.HasSynced())
 		require.NotEmpty(t, failures.Errors())
+	})
+}
+
+// A watch-list that ends right after its initial events has told something, however late they were read.
+func TestWatchListThatEndsWithItsInitialEventsIsNoFailure(t *testing.T) {
+	events := harness.AnswerOnce(harness.IsWatchList, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+	})
+	harness.Bubble(t, informertest.Options{Wrap: events}, func(t *testing.T, w *harness.World) {
+		var failures harness.Failures
+		i := harness.RunningAuto(w, informer.InformerConfig{ListMode: informer.ListModeWatchList, Handler: &harness.Recorder{}, ErrorHandler: failures.Handle})
+		requireNoOutage(t, i, time.Minute)
+		require.True(t, i.HasSynced())
+		require.Empty(t, failures.Errors())
+		w.RequireOneWatch()
 	})
 }
 

@@ -81,6 +81,7 @@ func (f *Follower) watchList(ctx context.Context, state listwatch.Start, opts me
 			Kind: listwatch.ClassifyWatchList(err), Refused: true, RetryAfter: listwatch.RetryAfter(err), At: time.Now(),
 		}, watchListError(err)
 	}
+	opened.shown = true
 	f.opened = opened
 	opened.feed.Expect(source.InitialPatience)
 	outcome, err := f.initialEvents(ctx, opened.feed, state.Known)

@@ -58,6 +58,8 @@ type opening struct {
 	ctx context.Context
 	// due is when the watch is to end.
 	due moment.Moment
+	// shown tells that the watch has begun with the initial events of a watch-list.
+	shown bool
 }
 
 // isEarly reports whether the watch is to go on for a while, if nothing ends it.
@@ -237,7 +239,7 @@ func (w *watching) ended(err error) (listwatch.Outcome, error) {
 	} else {
 		outcome = source.ClassifyEnd(err, time.Now())
 	}
-	if outcome.Kind != listwatch.WatchEnded || w.moved || time.Since(w.began) >= time.Second {
+	if outcome.Kind != listwatch.WatchEnded || w.moved || w.shown || time.Since(w.began) >= time.Second {
 		return outcome, err
 	}
 	short := error(&cache.VeryShortWatchError{Name: w.Name})
