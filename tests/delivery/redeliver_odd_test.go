@@ -91,3 +91,53 @@ func TestRedeliverOfWhatTheWatchBringsLater(t *testing.T) {
 		}
 	}
 }
+
+// The handler has refused an object, and the watch is behind the server. An answer that does not show the
+// object, in no version, says nothing of what the watch still brings: the deletion comes after that.
+func TestRedeliverOfAnEndWithoutAVersion(t *testing.T) {
+	for name, o := range map[string]informer.RedeliverOptions{"all": {}, "keys": {Keys: []string{"d/a"}}} {
+		bubbleWithARefusal(t, name, func(t *testing.T, told *harness.Told, i informer.ResourceVersionInformer, b *harness.Batches) {
+			require.NoError(t, i.Redeliver(t.Context(), o))
+			time.Sleep(time.Second)
+			require.Empty(t, b.Events())
+			told.Send("MODIFIED", harness.ItemJSON("a", "u1", 191, ""))
+			told.Send("DELETED", harness.ItemJSON("a", "u1", 278, ""))
+			time.Sleep(time.Second)
+			require.Equal(t, []string{"add d/a", "delete d/a"}, b.Events())
+		})
+	}
+}
+
+// What was deleted between two watches, so that none brings it, a list ends.
+func TestListAfterARedeliverOfAnEndWithoutAVersion(t *testing.T) {
+	bubbleWithARefusal(t, "", func(t *testing.T, told *harness.Told, i informer.ResourceVersionInformer, b *harness.Batches) {
+		require.NoError(t, i.Redeliver(t.Context(), informer.RedeliverOptions{}))
+		told.Relist()
+		require.Equal(t, []string{"delete d/a unknown"}, b.Events())
+		require.Zero(t, i.Status().DeadLetters)
+	})
+}
+
+// bubbleWithARefusal runs f in a bubble, with an informer whose lists have no version and no objects. Its
+// handler has refused the object d/a, which the watch has brought, and accepts everything from now on.
+func bubbleWithARefusal(t *testing.T, name string, f func(*testing.T, *harness.Told, informer.ResourceVersionInformer, *harness.Batches)) {
+	var told harness.Told
+	harness.BubbleRun(t, name, informertest.Options{Wrap: told.Wrap}, func(t *testing.T, w *harness.World) {
+		told.Bare()
+		told.List()
+		var b harness.Batches
+		var accepts atomic.Bool
+		i := harness.Running(w, informer.InformerConfig{MaxAttempts: 1, BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+			if !accepts.Load() && events[0].Key != "" {
+				return errors.New("refused")
+			}
+			return b.OnBatch(ctx, events)
+		})})
+		time.Sleep(time.Second)
+		told.Send("ADDED", harness.ItemJSON("a", "u1", 100, ""))
+		require.Eventually(t, func() bool { return i.Status().DeadLetters > 0 }, time.Hour, time.Second)
+		accepts.Store(true)
+		b.Forget()
+		f(t, &told, i, &b)
+	})
+}

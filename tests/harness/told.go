@@ -14,6 +14,7 @@ import (
 type Told struct {
 	mu     sync.Mutex
 	rv     int
+	bare   bool
 	items  []string
 	events chan string
 	lists  int
@@ -26,6 +27,13 @@ func (a *Told) List(items ...string) {
 	defer a.mu.Unlock()
 	a.rv += 1000
 	a.items = items
+}
+
+// Bare has lists without a resource version from now on.
+func (a *Told) Bare() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bare = true
 }
 
 // Lists returns how many lists were answered.
@@ -88,7 +96,11 @@ func (a *Told) list(r *http.Request) string {
 	if s := r.URL.Query().Get("labelSelector"); len(a.asked) == 0 || a.asked[len(a.asked)-1] != s {
 		a.asked = append(a.asked, s)
 	}
-	return fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, a.rv, strings.Join(a.items, ","))
+	version := fmt.Sprintf(`"resourceVersion":"%d"`, a.rv)
+	if a.bare {
+		version = ""
+	}
+	return fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{%s},"items":[%s]}`, version, strings.Join(a.items, ","))
 }
 
 func (a *Told) watch(w http.ResponseWriter, r *http.Request) {

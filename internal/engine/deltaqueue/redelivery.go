@@ -313,8 +313,10 @@ func (r *Redelivery) judgeNewestLocked(d Delta, at string, named bool) Standing 
 		switch {
 		case doubtful && letter == nil && !exists && named:
 			return Repeatable // the doubt may be of such a deletion, and then the watch tells nothing
-		case doubtful && !refusedEnd && rv.Compare(at, q.frontier.observed) == rv.Newer:
-			return Ahead // the watch tells what came before the end, and the end
+		case doubtful && !refusedEnd && (at == "" || !rv.NotNewer(at, q.frontier.observed)):
+			// The watch tells what came before the end, and the end; or a list does. An answer without an
+			// order does not show that the watch has come to it.
+			return Ahead
 		case doubtful || !exists && named:
 			return Repeatable
 		case exists:
