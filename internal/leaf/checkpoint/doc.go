@@ -23,5 +23,15 @@
 //	p.Bytes(object)
 //	err := p.Close()
 //
+// # The mouth
+//
+// Writer and Reader write and read a checkpoint: Metadata, Entry and Close, then Next. A Journal makes
+// the frames that are appended to it, and NextRecord reads them. A File keeps both on disk: it saves
+// all or nothing, appends, and locks. Source.Check says whether a saved checkpoint is about the
+// objects that are followed.
+//
+// You may stop reading here: no caller depends on a byte of the format. TestFormatExample and
+// TestJournalExample compare it with the page below, and FuzzReader damages it.
+//
 // docs/checkpoint-format.md describes the format byte by byte.
 package checkpoint

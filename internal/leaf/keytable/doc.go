@@ -12,6 +12,17 @@
 //		table.Delete(key)
 //	}
 //
+// # The mouth
+//
+// New makes a Table, and Set, Delete and Get are those of a map. Begin, Show and UnmarkedFrom mark
+// what a list shows, and find what it did not show. Compare is Get without an allocation. Version is
+// what is stored, and Binary is the same without strings, for checkpoints. A Loader fills a table.
+// LendFrom and TextsFrom walk one in parts, between which its owner can let go of a lock.
+//
+// You may stop reading here, or after the next section: no caller depends on the layout. TestRandom
+// compares the table with a plain map, and the build tag keytableinvariants has the table check
+// itself after each change.
+//
 // # Words
 //
 // A key is "namespace/name", or "name" for a cluster-scoped object. A version

@@ -21,6 +21,18 @@
 //		use(item.Bytes)
 //	}
 //
+// # The mouth
+//
+// NewListReader and NewWatchReader are what the engine calls. A ListReader returns Items and says
+// with Meta what the list says of itself. A WatchReader returns Events. Options bound the memory,
+// and FormatOf chooses the reader by the Content-Type. The errors are listed below.
+//
+// JSONText, Message, FieldAt, RunOf and Metadata look into one object. They serve the leaves that
+// prune, find fields or decode, the check of labels in package source, and the object cache.
+//
+// You may stop reading at these names: no caller depends on the scanner behind them. The fuzz targets
+// compare it with apimachinery's decoders.
+//
 // # How strict it is
 //
 // Whatever apimachinery's decoders accept yields the same items, names and list metadata, for any
