@@ -346,9 +346,6 @@ type ResourceVersionInformer interface {
 	// It may also be the answer to a request that the server calls bad (400 or 422), or say that
 	// objects have no resource version. The ErrorHandler gets these two as well.
 	Redeliver(ctx context.Context, opts RedeliverOptions) error
-	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
-	// there is nothing: neither is an object acknowledged, nor does a change wait.
-	Lookup(key string) (Belief, bool)
 	// WaitUntil waits until the handler has acknowledged a resource version of the resource, and
 	// all before it: see WaitError for how it can fail. The version may be that of an object that
 	// was written, of its deletion, or of a list. An object that could not be read is not waited for,

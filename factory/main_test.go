@@ -94,8 +94,7 @@ func (noVersions) WaitUntil(context.Context, string) error { return nil }
 
 func (noVersions) Redeliver(context.Context, informer.RedeliverOptions) error { return nil }
 
-func (noVersions) DeadLetters() []informer.DeadLetter    { return nil }
-func (noVersions) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
+func (noVersions) DeadLetters() []informer.DeadLetter { return nil }
 
 func alwaysVersions(s *stub) factory.NewResourceVersionInformerFunc {
 	return func() informer.ResourceVersionInformer { return versionsStub{stub: s} }

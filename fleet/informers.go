@@ -30,7 +30,6 @@ type Operations interface {
 	DeadLetters() []informer.DeadLetter
 	Audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
 	Redeliver(ctx context.Context, opts informer.RedeliverOptions) error
-	Lookup(key string) (informer.Belief, bool)
 	WaitUntil(ctx context.Context, resourceVersion string) error
 }
 

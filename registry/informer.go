@@ -6,10 +6,10 @@ import "github.com/rvinformer/informer"
 // *informer.SharedResourceVersionInformer, an *informer.HandlerRegistration, an
 // *objectcache.Informer, or anything else with a Status. It may also have
 //
-//	Lookup(key string) (informer.Belief, bool)
+//	DeadLetters() []informer.DeadLetter
 //	Handlers() []*informer.HandlerRegistration
 //
-// Then the status page answers what the informer believes of an object, and shows its handlers.
+// Then the status page shows its dead letters and its handlers.
 type Source interface{ Status() informer.Status }
 
 // Informer is one informer of a Registry as it was when Informers returned it.

@@ -11,8 +11,8 @@
 // The first screen has what is wrong first: how many informers are in which condition, in which
 // clusters and for which resources, and one row for each informer with its condition, its error and
 // since when. It is filtered, sorted and paged by query parameters, so that an address can be sent
-// to a colleague. Each informer has a page of its own with everything that its Status says. There
-// one can ask what the informer believes of one object. The page needs no script, and has none.
+// to a colleague. Each informer has a page of its own with everything that its Status says, and
+// with its dead letters. The page needs no script, and has none.
 //
 // The same comes as JSON for ?format=json, and for a request that accepts application/json rather
 // than text/html.
@@ -29,6 +29,6 @@
 // # What it must not tell
 //
 // Credentials in errors are masked. But the page shows the names of clusters and resources, and of
-// the objects that one asks for by name. The page asks for no credentials: serve it where only
+// objects in errors, dead letters and redeliveries. The page asks for no credentials: serve it where only
 // those can reach it that may read this.
 package statuspage

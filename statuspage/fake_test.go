@@ -20,17 +20,6 @@ type fixed informer.Status
 
 func (f *fixed) Status() informer.Status { return informer.Status(*f) }
 
-// knowing is one that knows of some objects.
-type knowing struct {
-	fixed
-	beliefs map[string]informer.Belief
-}
-
-func (k *knowing) Lookup(key string) (informer.Belief, bool) {
-	b, ok := k.beliefs[key]
-	return b, ok
-}
-
 func ofPods(cluster string) statuspage.Labels {
 	return statuspage.Labels{Cluster: cluster, Version: "v1", Resource: "pods", Informer: "dynamic"}
 }

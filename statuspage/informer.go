@@ -28,12 +28,8 @@ type details struct {
 	Handlers []handler `json:"handlers,omitempty"`
 	// DeadLetters are the first of those that the informer has, by key.
 	DeadLetters []fields `json:"deadLetters,omitempty"`
-	// Lookup is the answer to the parameter key.
-	Lookup *lookup `json:"lookup,omitempty"`
 
 	Title string `json:"-"`
-	// CanLookUp tells that the informer answers what it believes of an object.
-	CanLookUp bool `json:"-"`
 }
 
 // handler is one handler of a shared informer.
@@ -67,7 +63,7 @@ func (p *Page) serveInformer(w http.ResponseWriter, r *http.Request, path string
 		http.Error(w, "there is no such informer, or not any more", http.StatusNotFound)
 		return
 	}
-	answer(w, r, http.StatusOK, "informer.html", p.details(&t, r.URL.Query().Get("key")))
+	answer(w, r, http.StatusOK, "informer.html", p.details(&t))
 }
 
 // serveLabelled leads from the labels of a series of metrics to the page of the informer or, if several
@@ -89,12 +85,9 @@ func (p *Page) serveLabelled(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusFound)
 }
 
-// details describes a target, and what it believes of the object of a key, unless that is empty.
-func (p *Page) details(t *target, key string) *details {
-	d := &details{identity: identityOf(t.name), Time: utc(time.Now()), Title: p.title(), CanLookUp: t.canLookUp()}
-	if key != "" {
-		d.Lookup = t.look(key)
-	}
+// details describes a target.
+func (p *Page) details(t *target) *details {
+	d := &details{identity: identityOf(t.name), Time: utc(time.Now()), Title: p.title()}
 	if m, ok := t.Member.(*factory.Member); ok {
 		s := m.Status()
 		d.Started, d.Leases, d.Kind = utc(s.Started), &s.Leases, typeName(m.Informer())

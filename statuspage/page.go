@@ -68,8 +68,7 @@ func (p *Page) grace() time.Duration {
 }
 
 // ServeHTTP serves the page at /, the page of an informer at /informer/… and, by the labels of its
-// series in metrics, at /informer?…, what is believed of an
-// object at /lookup, and the health checks at /healthz, /livez and /readyz and below.
+// series in metrics, at /informer?…, and the health checks at /healthz, /livez and /readyz and below.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -86,8 +85,6 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.serveInformer(w, r, rest)
 	case path == "/informer" && r.URL.RawQuery != "":
 		p.serveLabelled(w, r)
-	case path == "/lookup":
-		p.serveLookup(w, r)
 	case first == "healthz" || first == "livez":
 		p.serveChecks(w, r, first, rest, p.liveChecks)
 	case first == "readyz":

@@ -18,7 +18,7 @@ var (
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"style": func() template.CSS { return template.CSS(style) },
-		"ago":   ago, "span": span, "count": count[int], "size": size, "words": words, "show": show, "believed": believed,
+		"ago":   ago, "span": span, "count": count[int], "size": size, "words": words, "show": show,
 	}).ParseFS(files, "*.html"))
 )
 

@@ -70,19 +70,15 @@ func TestStatusPageInABrowser(t *testing.T) {
 	b.click(`a[rel=prev]`)
 	require.Len(t, b.texts("table.rows tr.row"), 50)
 
-	// One informer, and what it believes of an object.
+	// One informer.
 	b.click(`table.rows tr.row a[href*="/east/_/v1/pods/"]`)
 	require.Contains(t, b.text("h1"), "pods")
 	require.Contains(t, b.text("#status"), "Resource version")
-	b.send("#lookup input[name=key]", "shop/web-7")
-	require.Contains(t, b.text("#belief"), "None is acknowledged.")
-	require.Contains(t, b.text("#belief"), "The handler has failed")
+	require.Contains(t, b.text("#verdict"), "the database is locked")
 	b.picture("statuspage-informer")
-	b.send("#lookup input[name=key]", "shop/nothing")
-	require.Contains(t, b.text("#belief"), "It knows of no object")
 
 	// A telephone shows all of it without scrolling sideways.
-	for _, path := range []string{"/", "/?sort=objects", "/lookup?key=shop/web-7", "/informer/east/_/v1/pods/shared~20resource-version?key=shop/web-7"} {
+	for _, path := range []string{"/", "/?sort=objects", "/informer/east/_/v1/pods/shared~20resource-version"} {
 		b.open(path, 390, 844)
 		require.LessOrEqual(t, b.width(), 390, path)
 	}
@@ -96,7 +92,7 @@ func TestStatusPageInABrowser(t *testing.T) {
 	// All text can be read, in both themes.
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		for _, path := range []string{"/", "/?level=wrong&q=shop", "/lookup?key=shop/web-7", "/informer/east/_/v1/pods/shared~20resource-version?key=shop/web-7"} {
+		for _, path := range []string{"/", "/?level=wrong&q=shop", "/informer/east/_/v1/pods/shared~20resource-version"} {
 			b.open(path, 1280, 1000)
 			require.GreaterOrEqual(t, b.number(leastContrast), 4.5, "%s, dark: %v", path, dark)
 		}

@@ -29,8 +29,8 @@ const (
 	idleGoroutines = 2
 	// idleStackBytes are 4 KiB for each, and what a process has at all. The next size is 8 KiB.
 	idleStackBytes = 9 << 10
-	// idleHeapBytes has room for what Status tells of conditions, freshness, counts, audits and
-	// beliefs, for a pool of decoders, and for what an informer has learnt of its server.
+	// idleHeapBytes has room for what Status tells of conditions, freshness, counts and audits, for a
+	// pool of decoders, and for what an informer has learnt of its server.
 	idleHeapBytes = 9<<10 + 384
 )
 

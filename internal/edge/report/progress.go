@@ -106,8 +106,6 @@ type Progress struct {
 	now state
 	// lastResourceVersion is the newest that was handed to the store.
 	lastResourceVersion string
-	// marks say when it had come to some versions.
-	marks marks
 	// handling is how the handler fails, and failing tells that it does: a handler is
 	// called too often for a lock.
 	failing atomic.Bool
@@ -435,10 +433,6 @@ func (p *Progress) Stale() {
 func (p *Progress) Reach(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A watch has just heard from the server: LastContact saves a look at the clock for each event.
-	if p.marks[0].at == 0 || p.marks.due(p.now.lastContact) || wentBack(p.lastResourceVersion, resourceVersion) {
-		p.marks.add(resourceVersion, moment.Now())
-	}
 	p.lastResourceVersion = resourceVersion
 }
 

@@ -118,14 +118,6 @@ func (e *Entry) Deleted() bool {
 	return e.newest().Type == cache.Deleted
 }
 
-// oldest is the oldest entry of e's key.
-func (e *Entry) oldest() *Entry {
-	for e.older != nil {
-		e = e.older
-	}
-	return e
-}
-
 func (e *Entry) newest() Delta {
 	return e.Deltas[len(e.Deltas)-1]
 }

@@ -253,18 +253,6 @@ func (f *Flow) Pending() string {
 	return ""
 }
 
-// Look returns what is known of a key, and what waits, and whether the consumer has failed to
-// acknowledge another version since.
-func (f *Flow) Look(key string) (l deltaqueue.Look, unsettled bool) {
-	if queue := f.lastQueue(); queue != nil {
-		l = queue.Look(key)
-		_, _, unsettled = f.Versions.Delivered(key)
-	} else {
-		l.Known, l.Exists, unsettled = f.Versions.Delivered(key)
-	}
-	return l, unsettled
-}
-
 // acknowledged is the resource version up to which the runs before have acknowledged
 // everything, if another run can go on from there without a list.
 func (f *Flow) acknowledged() string {
