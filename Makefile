@@ -300,8 +300,8 @@ demo:
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a million pods;
 # then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver
 # that compresses watch-lists and from one that does not, and caches that can be read: more than an
-# hour. Writes the tables of docs/performance.md and docs/performance-more.md, tables of
-# docs/which-informer.md, and docs/bench-*.svg.
+# hour. Writes the tables of docs/performance.md and docs/performance-more.md, and tables
+# of docs/which-informer.md.
 bench:
 	cd bench && go run . all
 	cd bench && go run . peaks

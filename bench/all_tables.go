@@ -9,8 +9,7 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// sections returns the tables, the summary, the links to the charts, and the tables of
-// which-informer.md.
+// sections returns the tables, the summary, and the tables of which-informer.md.
 func (p *all) sections() (sections []section, err error) {
 	name := "bench"
 	if p.real {
@@ -23,17 +22,7 @@ func (p *all) sections() (sections []section, err error) {
 	if summary := p.summary(); summary != nil {
 		sections = append(sections, section{performance, "bench-summary", summary})
 	}
-	sections = append(sections, p.choices()...)
-	for _, h := range p.heats {
-		for _, c := range p.charts(h) {
-			svg, err := c.draw(h)
-			if err != nil {
-				return nil, fmt.Errorf("chart %s: %w", c.name, err)
-			}
-			sections = append(sections, section{document: c.name + ".svg", text: svg})
-		}
-	}
-	return sections, nil
+	return append(sections, p.choices()...), nil
 }
 
 // tables writes what came out as Markdown.
@@ -88,7 +77,7 @@ client-go's informers (` + "`WatchListClient`" + ` is on by default).
 	}
 }
 
-// heatTables writes the tables of heats, each with its charts.
+// heatTables writes the tables of heats.
 func (p *all) heatTables(b *bytes.Buffer, heats []*heat) {
 	for _, h := range heats {
 		pods, once := thousands(h.size)+" pods", ""
@@ -119,12 +108,6 @@ func (p *all) heatTables(b *bytes.Buffer, heats []*heat) {
 			h.rows(b, storageRates...)
 		case race.Restart:
 			h.table(b, fmt.Sprintf("Starting again, %s, 1 in %d has changed%s", pods, oneChangedIn, once), restartColumns...)
-		}
-		if p.docs == "" {
-			continue
-		}
-		for _, c := range p.charts(h) {
-			c.show(b)
 		}
 	}
 }

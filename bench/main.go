@@ -1,7 +1,7 @@
 // Command bench measures this library beside client-go and beside the floor, a
 // plain GET of the same bytes whose body is thrown away; and its storage beside maps.
 //
-//	make bench            # everything; writes docs/performance.md and docs/bench-*.svg
+//	make bench            # everything; writes docs/performance.md
 //	make bench-quick      # 10,000 pods, once; writes nothing
 //	go run . all -scenarios coldstart -contestants ours -runs 5
 //	go run . all -scenarios storage,restart -docs ""

@@ -10,8 +10,7 @@ import (
 // performance is the document of the sections beside client-go, and more that of the others.
 const performance, more = "performance.md", "performance-more.md"
 
-// section is a part of a document, between two lines that say so. One without a name is the whole
-// document.
+// section is a part of a document, between two lines that say so.
 type section struct {
 	document, name string
 	text           []byte
@@ -33,15 +32,13 @@ func publish(docs string, sections []section) error {
 			break
 		}
 		path := filepath.Join(docs, s.document)
-		document := s.text
-		if s.name != "" {
-			old, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			if document, err = replaceSection(old, s.name, s.text); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
+		old, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		document, err := replaceSection(old, s.name, s.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		if err := os.WriteFile(path, document, 0o644); err != nil {
 			return err

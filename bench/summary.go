@@ -8,7 +8,7 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// summary is the five figures that matter most, with their charts, for the top of the document.
+// summary is the five figures that matter most, for the top of the document.
 // It returns nil if the plan left one of them out.
 func (p *all) summary() []byte {
 	start, restart, stored, idle := p.first(race.ColdStart), p.first(race.Restart), p.first(race.Storage), p.first(race.Idle)
@@ -21,37 +21,27 @@ func (p *all) summary() []byte {
 
 	fmt.Fprintf(b, "### Memory of a start\n\nA process that reads %s peaks at **%.0f to %s**, by the form of the objects. Client-go's peaks at %s\ntyped and %s dynamic.\n",
 		pods, low, mib(high), mib(start.of("client-go-typed", peakMB)), mib(start.of("client-go-dynamic", peakMB)))
-	picture(b, "bench-rss")
 
 	floors := func(name string) string { return times(start.ratio(name, start.entry(name).Floor, cpu)) }
 	fmt.Fprintf(b, "\n### CPU of a start\n\nReading %s takes **%s times** the CPU of a GET of the same bytes whose body is thrown away, for raw objects;\n"+
 		"%s times for metadata, %s for typed and %s for unstructured objects. Client-go's informers take %s, %s and %s times.\n",
 		pods, floors("ours-raw"), floors("ours-metadata"), floors("ours-typed"), floors("ours-unstructured"),
 		floors("client-go-metadata"), floors("client-go-typed"), floors("client-go-dynamic"))
-	picture(b, "bench-cpu")
 
 	spent := func(name string) string { return duration(restart.of(name, cpu)) }
 	fmt.Fprintf(b, "\n### Starting again\n\nWhen 1 pod in %d of %s has changed, a process with a checkpoint catches up in **%s** of CPU with raw\n"+
 		"objects, and in %s with typed ones. Client-go's typed informer takes %s.\n",
 		oneChangedIn, thousands(restart.size), spent("ours-raw-resume"), spent("ours-typed-resume"), spent("client-go-typed"))
-	picture(b, "bench-restart")
 
 	bytesOf := func(name string) string { return threeDigits(stored.of(name, liveOf)) + " B" }
 	fmt.Fprintf(b, "\n### Memory of an object that is known\n\nA key of %d bytes, its resource version and its UID take **%s** for pods. A map of keys and versions takes %s,\n"+
 		"and client-go's store takes %s for the smallest object with these.\n",
 		race.KeyLength, bytesOf("ours-storage"), bytesOf("map-uint64"), bytesOf("client-go-store"))
-	picture(b, "bench-storage")
 
 	fmt.Fprintf(b, "\n### An idle informer\n\nAn informer that waits takes **%.0f goroutines and %s** of stacks and heap over a connection that is shared.\n"+
 		"Client-go's typed informer takes %.0f and %s.\n",
 		idle.of("ours-raw", goroutines), kib(idle.of("ours-raw", idleKiB)), idle.of("client-go-typed", goroutines), kib(idle.of("client-go-typed", idleKiB)))
-	picture(b, "bench-idle")
 	return b.Bytes()
-}
-
-// picture shows a chart.
-func picture(b *bytes.Buffer, name string) {
-	charts[slices.IndexFunc(charts, func(c chart) bool { return c.name == name })].show(b)
 }
 
 // first is the first heat of a scenario, nil if there is none.
