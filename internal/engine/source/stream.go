@@ -292,13 +292,16 @@ func (b *stream) excuse(err error) error {
 		return err
 	}
 	switch {
-	case b.due != 0 && moment.Now() >= b.due-moment.Moment(overdue):
+	case b.hasLasted():
 		return failure.Excused(err, "the watch was asked to last for no longer")
 	case b.held >= heldUp:
 		return failure.Excused(err, fmt.Sprintf("the reading was held up for %v", b.held.Round(time.Second)))
 	}
 	return err
 }
+
+// hasLasted reports whether a watch has lasted for the time that it was asked for.
+func (b *stream) hasLasted() bool { return b.due != 0 && moment.Now() >= b.due-moment.Moment(overdue) }
 
 // received counts bytes that have come over the connection.
 func (b *stream) received(bytes int) {

@@ -121,6 +121,8 @@ func (f *wireFeed) failed(err error, to *Change) error {
 	switch {
 	case err == io.EOF && f.initial == nil: // in order
 		return err
+	case errors.Is(err, io.ErrUnexpectedEOF) && f.initial == nil && f.body.hasLasted():
+		return io.EOF // the server has ended it in the midst of an event that was not read
 	case err == io.EOF:
 		err = io.ErrUnexpectedEOF
 	}
