@@ -102,9 +102,14 @@ oldest: bin/heartbeat postgres-install
 	$(OLDEST) $(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
 	$(OLDEST) $(RACE) $(RUNS) "sqlsink with -race" go test -C sqlsink -json -vet=off -timeout 30m ./...
 
-# A part of it, for .ci/run: the engine, which is the root, internal and tests, and the other packages
-# and modules that the last 25 commits changed; all of them where the history is shorter.
-ENGINE := . ./internal/... ./tests/...
+# A part of it, for .ci/run: the root and internal, a quarter of the tests from outside, which belongs to
+# a quarter of the long runs, and the other packages and modules that the last 25 commits changed; all
+# of these where the history is shorter.
+ENGINE = . ./internal/... $(RACE$(QUARTER))
+RACE1 := ./tests/delivery
+RACE2 := ./tests/servers ./tests/status
+RACE3 := ./tests/checkpoints ./tests/compat
+RACE4 := ./tests/lists ./tests/sharing ./tests/watches
 race-changed: bin/heartbeat postgres-install
 	@set -e; changed=$$(git diff --name-only HEAD~25 -- '*.go' 2>/dev/null || git ls-files '*.go'); packages=; \
 	for package in $$($(OLDEST) go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed -n 's|^$(CURDIR)/||p' | grep -vE '^(internal|tests)/'); do \
