@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
-	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -16,30 +14,11 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// The blocks of docs/fleet.md, with what they take for granted.
-func snippets(ctx context.Context, sink interface {
-	informer.BatchHandler
-	For(fleet.Target) informer.BatchHandler
+// The blocks of docs/fleet.md behind its program, with what they take for granted.
+func snippets(ctx context.Context, f *fleet.Fleet, sink interface {
 	Resources(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error)
-}, east, replaced *rest.Config, dir string) error {
-	f, err := fleet.New(fleet.Config{
-		Groups: []fleet.Group{{Resources: []string{"*"}, Except: []string{"secrets", "events", "*.events.k8s.io", "leases.coordination.k8s.io"}}},
-		Configure: func(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
-			return informer.InformerConfig{
-				ExampleObject: &informer.RawObject{},
-				BatchHandler:  sink.For(t),
-				Checkpoint:    informer.FileCheckpoint(filepath.Join(dir, url.PathEscape(t.String()))),
-			}, nil
-		},
-	})
-	if err != nil {
-		return err
-	}
-	if err := f.Add("east", east); err != nil {
-		return err
-	}
-	go f.Run(ctx)
-
+}, replaced *rest.Config) error {
+	var err error
 	err = f.WaitForSync(ctx, "east") // what has not synced when ctx ends, and why, is in the error
 	if err != nil {
 		return err
