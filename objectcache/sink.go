@@ -104,13 +104,16 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 		if s.informer.setup.Resource != nil { // not every source makes new UIDs
 			s.tombstones.Add(it.Version)
 		}
-		if err != nil { // a deletion counts, whatever becomes of its object
-			e = encoded{key: strings.Clone(kept)}
+		last := finalState
+		switch {
+		case err != nil: // a deletion counts, whatever becomes of its object
+			e, last = encoded{key: strings.Clone(kept)}, unknownState
 			s.informer.setup.Report.Skip(err)
+		case s.informer.setup.Resource == nil && !it.Unselected:
+			last = finalStateOfAny
 		}
 		s.renames.forget(it.Key)
-		unseen := err == nil && s.informer.setup.Resource == nil && !it.Unselected
-		s.delete(e, err == nil, unseen, it.Arrived)
+		s.delete(e, last, it.Arrived)
 		return sink.Taken, nil
 	}
 	if e.key != kept {
@@ -122,7 +125,7 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 // leave deletes the object of a key if it is the one that Transform has given another key now.
 func (s *storeSink) leave(key string, v keytable.Version, at moment.Moment) {
 	if was, _, exists := s.known(key); exists && v.UID != "" && was.UID == v.UID {
-		s.delete(encoded{key: strings.Clone(key)}, false, false, at)
+		s.delete(encoded{key: strings.Clone(key)}, unknownState, at)
 	}
 }
 
@@ -236,37 +239,49 @@ func (s *storeSink) noteDeletion(key, resourceVersion string) {
 	}
 }
 
-// delete deletes the object of last.key. Known tells that last is its last state. Unseen has handlers
-// called with last also where the store does not have the object: client-go does so with each deletion,
-// and fake clients and watches are made for that.
-func (s *storeSink) delete(last encoded, known, unseen bool, at moment.Moment) {
+// lastState is what is known of the last state of an object that is deleted.
+type lastState int
+
+const (
+	// unknownState: nothing is known but the key.
+	unknownState lastState = iota
+	// finalState: the deletion has it.
+	finalState
+	// finalStateOfAny: the deletion has it, and handlers are called with it also where the store does
+	// not have the object. Client-go calls them for each deletion, and fake clients and watches are made
+	// for that.
+	finalStateOfAny
+)
+
+// delete deletes the object of e.key. Last says whether e is its last state.
+func (s *storeSink) delete(e encoded, last lastState, at moment.Moment) {
 	if s.reading != nil {
-		s.reading.drop(last.key)
-		last.release()
+		s.reading.drop(e.key)
+		e.release()
 		return
 	}
 	i := s.informer
 	i.changelog.applying.Lock()
 	defer i.changelog.applying.Unlock()
-	s.noteDeletion(last.key, last.version.ResourceVersion)
-	old := i.objects.remove(last.key).old
+	s.noteDeletion(e.key, e.version.ResourceVersion)
+	old := i.objects.remove(e.key).old
 	switch {
-	case old.IsZero() && unseen:
-		gone := i.objects.detached(last)
+	case old.IsZero() && last == finalStateOfAny:
+		gone := i.objects.detached(e)
 		i.changelog.append(nil, event{old: &gone, arrived: at})
 		return
 	case old.IsZero():
-		last.release()
+		e.release()
 		return
 	}
 	i.changed()
-	e := event{old: &old, unknown: true, arrived: at}
-	if known { // an object that could not be read has no form
-		if gone := i.objects.detached(last); sameObject(old, gone) {
-			e.old, e.unknown = &gone, false
+	deletion := event{old: &old, unknown: true, arrived: at}
+	if last != unknownState { // an object that could not be read has no form
+		if gone := i.objects.detached(e); sameObject(old, gone) {
+			deletion.old, deletion.unknown = &gone, false
 		}
 	}
-	i.changelog.append(&old, e)
+	i.changelog.append(&old, deletion)
 }
 
 // sameObject is true where a UID is not known.
