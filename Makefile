@@ -54,7 +54,7 @@ bin/staticcheck:
 
 # Everything that tests, but make servers and make mutants.
 all:
-	@echo "make all takes about 70 minutes on two cores."
+	@echo "make all takes more than an hour on two cores."
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory lint race
 	@$(MAKE) --no-print-directory -j2 $(QUARTER1) $(QUARTER2) $(QUARTER3) $(QUARTER4)
