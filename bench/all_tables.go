@@ -9,7 +9,7 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// sections returns the tables, the summary, and the tables of which-informer.md.
+// sections returns those of performance.md, its tables and its summary, and those of which-informer.md.
 func (p *all) sections() (sections []section, err error) {
 	name := "bench"
 	if p.real {

@@ -54,7 +54,7 @@ func newFleet(dir string) (*fleet.Fleet, error) {
 	})
 }
 
-// directory is a BatchHandler. What it does can be repeated, because an event may come twice.
+// directory is a BatchHandler. An event may come twice, so each write can be repeated.
 type directory string
 
 func (d directory) OnBatch(_ context.Context, events []informer.Event) error {
